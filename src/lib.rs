@@ -1,0 +1,10 @@
+//! stallhound (crate page to come)
+
+pub mod ids;
+pub mod error;
+pub mod config;
+pub mod evidence;
+pub mod report;
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;

@@ -1,0 +1,69 @@
+//! What the macros' expansions name. Not public interface: it may change in any version.
+
+use std::time::Duration;
+
+/// The settings of one `watch_all!` line or one attribute, and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub crate_name: &'static str,
+    pub manifest_dir: &'static str,
+    /// The crate is an integration test or a bench (cargo sets `CARGO_TARGET_TMPDIR` only there).
+    pub test_target: bool,
+    pub debug_assertions: bool,
+    /// `file!()` and `line!()` of the arming line.
+    pub file: &'static str,
+    pub line: u32,
+    pub threshold: Option<Duration>,
+    pub busy_threshold: Option<Duration>,
+    /// `Some(true)`: warn, nothing fails. `Some(false)`: deny.
+    pub warn: Option<bool>,
+    /// Fail if the detector cannot work here.
+    pub require: bool,
+    /// The test has `#[should_panic]`: findings go to the exit code, not to a panic.
+    pub should_panic: bool,
+}
+
+impl Settings {
+    pub const fn new(
+        crate_name: &'static str,
+        manifest_dir: &'static str,
+        test_target: bool,
+        debug_assertions: bool,
+        file: &'static str,
+        line: u32,
+    ) -> Settings {
+        Settings {
+            crate_name,
+            manifest_dir,
+            test_target,
+            debug_assertions,
+            file,
+            line,
+            threshold: None,
+            busy_threshold: None,
+            warn: None,
+            require: false,
+            should_panic: false,
+        }
+    }
+    pub const fn threshold_nanos(mut self, nanos: u64) -> Settings {
+        self.threshold = Some(Duration::from_nanos(nanos));
+        self
+    }
+    pub const fn busy_threshold_nanos(mut self, nanos: u64) -> Settings {
+        self.busy_threshold = Some(Duration::from_nanos(nanos));
+        self
+    }
+    pub const fn warn(mut self, warn: bool) -> Settings {
+        self.warn = Some(warn);
+        self
+    }
+    pub const fn require(mut self, require: bool) -> Settings {
+        self.require = require;
+        self
+    }
+    pub const fn should_panic(mut self) -> Settings {
+        self.should_panic = true;
+        self
+    }
+}

@@ -1,0 +1,3 @@
+//! From judged evidence to bytes: [`model`] is the plain result, the other modules render it.
+pub mod model;
+pub mod text;
