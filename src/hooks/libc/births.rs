@@ -1,0 +1,252 @@
+//! Threads, from `pthread_create` to their end, and the tests they belong to.
+//!
+//! Calls: `slots`, `sys::thread`, `hooks::tokio::touch` (on the new thread, before its start
+//! routine), `pthread_setspecific`, `std::thread::current` on threads that std started.
+
+use super::observe;
+use crate::hooks::tokio;
+use crate::ids::ScopeId;
+use crate::slots::label::{self, Label};
+use crate::slots::record::Addresses;
+use crate::slots::slot::{flag, Slot};
+use crate::slots::{alarm, table};
+use crate::sys::thread;
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// A thread's start routine.
+pub type Start = extern "C-unwind" fn(*mut libc::c_void) -> *mut libc::c_void;
+
+/// What a creator hands to its thread.
+#[derive(Clone, Copy)]
+struct Passage {
+    start: usize,
+    arg: usize,
+    scope: ScopeId,
+    label: Label,
+    flags: u32,
+    stack_size: usize,
+}
+
+struct Berth {
+    state: AtomicU32,
+    passage: UnsafeCell<Passage>,
+}
+
+// SAFETY: `passage` belongs to whoever moved `state` from FREE, and goes to the new thread with
+// the pointer to the berth; `pthread_create` orders the two.
+unsafe impl Sync for Berth {}
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+/// Threads on their way at one time. Further ones are not watched.
+const BERTHS: usize = 256;
+
+static BERTH: [Berth; BERTHS] = [const {
+    Berth {
+        state: AtomicU32::new(FREE),
+        passage: UnsafeCell::new(Passage {
+            start: 0,
+            arg: 0,
+            scope: ScopeId(0),
+            label: Label::NONE,
+            flags: 0,
+            stack_size: 0,
+        }),
+    }
+}; BERTHS];
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+/// pthread key whose destructor frees the slot, + 1.
+static KEY: AtomicU32 = AtomicU32::new(0);
+/// The start routine of std's threads, once one was seen to start.
+static STD_START: AtomicUsize = AtomicUsize::new(0);
+/// Stack of the first test thread: tells whether the harness is libtest.
+static FIRST_TEST: FirstTest = FirstTest(UnsafeCell::new(Addresses::EMPTY), AtomicU32::new(0));
+/// Off: no thread is registered at all.
+static OFF: AtomicU32 = AtomicU32::new(0);
+
+struct FirstTest(UnsafeCell<Addresses>, AtomicU32);
+// SAFETY: written once, by whoever moves the state from 0 to 1, read after it is 2.
+unsafe impl Sync for FirstTest {}
+
+/// `STALLHOUND=off`: threads are not registered.
+pub fn turn_off() {
+    OFF.store(1, Ordering::Relaxed);
+}
+
+extern "C" fn at_end(_: *mut libc::c_void) {
+    table::unregister();
+}
+
+/// Constructor only: makes the key and registers the main thread.
+pub fn register_main(stack_high: usize) {
+    let mut key: libc::pthread_key_t = 0;
+    // SAFETY: a local, and a destructor that touches only our own static memory.
+    if unsafe { libc::pthread_key_create(&mut key, Some(at_end)) } == 0 {
+        KEY.store(key + 1, Ordering::Relaxed);
+    }
+    tokio::touch();
+    let low = stack_high.saturating_sub(8 << 20);
+    table::register(
+        thread::own_tid(),
+        ScopeId::PROCESS,
+        Label::NONE,
+        flag::TOUCHED | flag::MAIN,
+        0,
+        (low, stack_high),
+    );
+}
+
+/// Remembers the calling thread's start routine as std's.
+pub fn learn_std_start() {
+    if let Some(slot) = table::own() {
+        STD_START.store(slot.start_routine(), Ordering::Relaxed);
+        slot.raise(flag::OURS);
+    }
+}
+
+/// `pthread_create`: registers the new thread at its birth.
+///
+/// # Safety
+///
+/// - As `pthread_create`; `real` is libc's own.
+pub unsafe fn create(
+    thread: *mut libc::pthread_t,
+    attr: *const libc::pthread_attr_t,
+    start: Start,
+    arg: *mut libc::c_void,
+    real: unsafe extern "C-unwind" fn(
+        *mut libc::pthread_t,
+        *const libc::pthread_attr_t,
+        Start,
+        *mut libc::c_void,
+    ) -> libc::c_int,
+) -> libc::c_int {
+    let berth = (OFF.load(Ordering::Relaxed) == 0 && KEY.load(Ordering::Relaxed) != 0)
+        .then(find_berth)
+        .flatten();
+    let Some(berth) = berth else {
+        // SAFETY: the caller's own call.
+        return unsafe { real(thread, attr, start, arg) };
+    };
+    let (scope, label, mut flags) = match table::own() {
+        Some(slot) => {
+            let born_of_main = if slot.has(flag::MAIN) { flag::BORN_OF_MAIN } else { 0 };
+            (slot.scope(), label(slot), born_of_main)
+        }
+        None => (ScopeId::PROCESS, Label::NONE, 0),
+    };
+    if label != Label::NONE {
+        flags &= !flag::BORN_OF_MAIN;
+    }
+    let mut stack_size = 0usize;
+    if !attr.is_null() {
+        // SAFETY: a valid attribute object, as the caller's own call demands.
+        unsafe { libc::pthread_attr_getstacksize(attr, &mut stack_size) };
+    }
+    if stack_size == 0 {
+        stack_size = 8 << 20;
+    }
+    let passage = Passage { start: start as usize, arg: arg as usize, scope, label, flags, stack_size };
+    // SAFETY: the berth is ours since `find_berth`, and the new thread's once it starts.
+    let rc = unsafe {
+        *berth.passage.get() = passage;
+        real(thread, attr, trampoline, berth as *const Berth as *mut libc::c_void)
+    };
+    if rc != 0 {
+        berth.state.store(FREE, Ordering::Release);
+    }
+    rc
+}
+
+fn find_berth() -> Option<&'static Berth> {
+    let from = NEXT.fetch_add(1, Ordering::Relaxed);
+    (0..BERTHS).map(|i| &BERTH[(from + i) % BERTHS]).find(|b| {
+        // Acquire: pairs with the release that freed it.
+        b.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    })
+}
+
+extern "C-unwind" fn trampoline(berth: *mut libc::c_void) -> *mut libc::c_void {
+    let anchor = 0usize;
+    let high = &anchor as *const usize as usize;
+    // SAFETY: `create` passed the address of a static berth, filled for this thread.
+    let passage = unsafe {
+        let berth = &*(berth as *const Berth);
+        let passage = *berth.passage.get();
+        berth.state.store(FREE, Ordering::Release);
+        passage
+    };
+    tokio::touch();
+    let slot = table::register(
+        thread::own_tid(),
+        passage.scope,
+        passage.label,
+        passage.flags | flag::TOUCHED,
+        passage.start,
+        (high.saturating_sub(passage.stack_size), high),
+    );
+    if slot.is_some() {
+        let key = KEY.load(Ordering::Relaxed);
+        if key != 0 {
+            // SAFETY: a key made by `register_main`; any non-null value makes it call back.
+            unsafe { libc::pthread_setspecific(key - 1, 1 as *const libc::c_void) };
+        }
+        if alarm::rouse() {
+            thread::wake(&alarm::WORD);
+        }
+    }
+    // SAFETY: the start routine that the caller of `pthread_create` passed, with its argument.
+    let result = unsafe {
+        let start = core::mem::transmute::<usize, Start>(passage.start);
+        start(passage.arg as *mut libc::c_void)
+    };
+    if let Some(slot) = slot {
+        // Thread-local destructors run from here on: tokio's and std's look-ups are over.
+        slot.raise(flag::DYING);
+    }
+    result
+}
+
+/// The label of a thread. A thread that the main thread made is a test's (if the harness is
+/// libtest) and takes its own name; all others have their creator's. Owner only.
+pub fn label(slot: &'static Slot) -> Label {
+    let known = slot.label();
+    let std_start = STD_START.load(Ordering::Relaxed);
+    if known != Label::NONE
+        || !slot.has(flag::BORN_OF_MAIN)
+        || slot.has(flag::DYING | flag::OURS)
+        || std_start == 0
+        || slot.start_routine() != std_start
+    {
+        return known;
+    }
+    // On a thread that std started this is a look-up and a reference count.
+    let current = std::thread::current();
+    let label = current.name().map_or(Label::NONE, label::intern);
+    slot.set_label(label);
+    if label != Label::NONE
+        && FIRST_TEST.1.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    {
+        // SAFETY: the state moved from 0 to 1 once, here.
+        observe::trace_into(unsafe { &mut *FIRST_TEST.0.get() });
+        FIRST_TEST.1.store(2, Ordering::Release);
+    }
+    label
+}
+
+/// The stack of the first test thread, as it was when its label was taken.
+pub fn first_test_stack() -> Option<&'static Addresses> {
+    // SAFETY: written before the state became 2, never again.
+    (FIRST_TEST.1.load(Ordering::Acquire) == 2).then(|| unsafe { &*FIRST_TEST.0.get() })
+}
+
+/// The calling thread takes part in its test from now on, whatever made it. Owner only.
+pub fn set_label(name: &str) -> Option<Label> {
+    let slot = table::own()?;
+    let before = slot.label();
+    slot.set_label(label::intern(name));
+    Some(before)
+}
+
+

@@ -1,0 +1,265 @@
+//! The cheap look at a call's arguments: may it block, how is it judged, what does it act on?
+//!
+//! Calls: `descriptors`, `hooks::tokio::glance`; reads the arguments the caller passed.
+
+use super::descriptors;
+use crate::hooks::tokio::{glance, Glance};
+use crate::slots::record::ObjectKind;
+use crate::sys::descriptor::Kind;
+
+/// How a call that may block is treated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Judge {
+    /// It cannot block, or is not ours to judge.
+    Pass,
+    /// Any such call inside of a poll is recorded.
+    Always,
+    /// Recorded if it takes long; short ones of one poll are added up, by kind of sum.
+    Timed(usize),
+    /// A sleep below a millisecond: what was asked for is added up.
+    Nap,
+}
+
+/// Indices of [`crate::slots::slot::Slot::sums`].
+pub const SUM_FILE: usize = 0;
+pub const SUM_DATAGRAM: usize = 1;
+pub const SUM_NAP: usize = 2;
+
+/// What the look saw.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    pub judge: Judge,
+    pub kind: ObjectKind,
+    pub number: i64,
+    /// A null-terminated path or host name, or null.
+    pub text: *const libc::c_char,
+    /// Sleeps: nanoseconds asked for.
+    pub requested: u64,
+}
+
+pub const PASS: Look = Look {
+    judge: Judge::Pass,
+    kind: ObjectKind::None,
+    number: 0,
+    text: core::ptr::null(),
+    requested: 0,
+};
+
+pub const ALWAYS: Look = Look { judge: Judge::Always, ..PASS };
+
+/// A sleep of so many nanoseconds.
+#[inline(always)]
+pub fn sleep(requested: u64) -> Look {
+    let judge = match requested {
+        0 => Judge::Pass,
+        1..=999_999 => Judge::Nap,
+        _ => Judge::Always,
+    };
+    Look { judge, requested, ..PASS }
+}
+
+/// A relative `timespec`, in nanoseconds.
+///
+/// # Safety
+///
+/// - `t` is null or valid for reading, as the caller's own libc call demands.
+#[inline(always)]
+pub unsafe fn nanos(t: *const libc::timespec) -> u64 {
+    if t.is_null() {
+        return 0;
+    }
+    // SAFETY: not null, and valid by the contract.
+    let t = unsafe { &*t };
+    if t.tv_sec < 0 || !(0..1_000_000_000).contains(&t.tv_nsec) {
+        return 0; // the kernel will refuse it at once
+    }
+    (t.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(t.tv_nsec as u64)
+}
+
+/// An absolute or relative sleep by `clock_nanosleep`.
+///
+/// # Safety
+///
+/// As [`nanos`].
+#[inline(always)]
+pub unsafe fn clock_sleep(clock: libc::clockid_t, flags: i32, t: *const libc::timespec) -> Look {
+    // SAFETY: passed on.
+    let asked = unsafe { nanos(t) };
+    if flags & libc::TIMER_ABSTIME == 0 {
+        return sleep(asked);
+    }
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a local.
+    let rc = unsafe {
+        crate::sys::raw::syscall(
+            libc::SYS_clock_gettime,
+            [clock as usize, &mut now as *mut _ as usize],
+        )
+    };
+    // SAFETY: a local.
+    sleep(if rc == 0 { asked.saturating_sub(unsafe { nanos(&now) }) } else { 0 })
+}
+
+/// Reading from or writing to a descriptor of whatever kind.
+#[inline(always)]
+pub fn transfer(fd: i32) -> Look {
+    let mode = match descriptors::known(fd) {
+        Some(mode) => mode,
+        None => match ask_inside(fd) {
+            Some(mode) => mode,
+            None => return PASS,
+        },
+    };
+    let judge = match (mode.kind, mode.nonblocking) {
+        (Kind::File, _) => Judge::Timed(SUM_FILE),
+        (Kind::Stream, false) => Judge::Always,
+        (Kind::Datagram, false) => Judge::Timed(SUM_DATAGRAM),
+        _ => return PASS,
+    };
+    let kind = match mode.kind {
+        Kind::File => ObjectKind::Descriptor,
+        Kind::Datagram => ObjectKind::Datagram,
+        _ => ObjectKind::Stream,
+    };
+    Look { judge, kind, number: fd as i64, ..PASS }
+}
+
+/// The kernel is asked about a descriptor only inside of a runtime.
+#[cold]
+fn ask_inside(fd: i32) -> Option<descriptors::Mode> {
+    if glance() == Glance::Outside {
+        return None;
+    }
+    descriptors::ask(fd)
+}
+
+/// Sending or receiving on a socket, with flags.
+#[inline(always)]
+pub fn message(fd: i32, flags: i32) -> Look {
+    if flags & libc::MSG_DONTWAIT != 0 {
+        return PASS;
+    }
+    socket(fd)
+}
+
+/// Any socket call that may wait for the other side.
+#[inline(always)]
+pub fn socket(fd: i32) -> Look {
+    let look = transfer(fd);
+    if look.kind == ObjectKind::Descriptor {
+        PASS
+    } else {
+        look
+    }
+}
+
+/// `connect`: only streams wait for the other side.
+#[inline(always)]
+pub fn connect(fd: i32) -> Look {
+    let look = socket(fd);
+    if look.judge == Judge::Always {
+        look
+    } else {
+        PASS
+    }
+}
+
+/// Two descriptors at once (`sendfile`, `splice`): the one that may block decides.
+#[inline(always)]
+pub fn pair(one: i32, other: i32) -> Look {
+    let a = transfer(one);
+    if a.judge == Judge::Always {
+        return a;
+    }
+    let b = transfer(other);
+    if b.judge == Judge::Always || a.judge == Judge::Pass {
+        b
+    } else {
+        a
+    }
+}
+
+/// A file or directory named by path. Pseudo file systems are nothing to wait for.
+///
+/// # Safety
+///
+/// - `path` is null or null-terminated, as the caller's own libc call demands.
+#[inline(always)]
+pub unsafe fn path(path: *const libc::c_char) -> Look {
+    // SAFETY: by the contract; compares no further than the first difference or the end.
+    let pseudo = path.is_null()
+        || unsafe { begins(path, b"/proc/") || begins(path, b"/sys/") || begins(path, b"/dev/") };
+    if pseudo {
+        return PASS;
+    }
+    Look { judge: Judge::Timed(SUM_FILE), kind: ObjectKind::Path, text: path, ..PASS }
+}
+
+unsafe fn begins(text: *const libc::c_char, with: &[u8]) -> bool {
+    for (i, b) in with.iter().enumerate() {
+        // SAFETY: every byte before this one was equal to one of `with`, hence not the end.
+        if unsafe { *text.add(i) } as u8 != *b {
+            return false;
+        }
+    }
+    true
+}
+
+/// A regular file's descriptor that is flushed to the disk.
+#[inline(always)]
+pub fn flush(fd: i32) -> Look {
+    Look { judge: Judge::Always, kind: ObjectKind::Descriptor, number: fd as i64, ..PASS }
+}
+
+/// Waiting for descriptors to become ready.
+#[inline(always)]
+pub fn readiness(may_wait: bool) -> Look {
+    if may_wait {
+        ALWAYS
+    } else {
+        PASS
+    }
+}
+
+/// Waiting for a child.
+#[inline(always)]
+pub fn child(pid: i64, flags: i32) -> Look {
+    if flags & libc::WNOHANG != 0 {
+        return PASS;
+    }
+    Look { judge: Judge::Always, kind: ObjectKind::Pid, number: pid, ..PASS }
+}
+
+/// Resolving a host's name; literals and `AI_NUMERICHOST` need no resolver.
+///
+/// # Safety
+///
+/// - `host` is null or null-terminated.
+#[inline(always)]
+pub unsafe fn host(host: *const libc::c_char, numeric_only: bool) -> Look {
+    // SAFETY: by the contract.
+    if host.is_null() || numeric_only || unsafe { is_literal(host) } {
+        return PASS;
+    }
+    Look { judge: Judge::Always, kind: ObjectKind::Host, text: host, ..PASS }
+}
+
+/// Whether a host is written as an address: digits and dots, or with a colon.
+///
+/// # Safety
+///
+/// - `host` is null-terminated.
+unsafe fn is_literal(host: *const libc::c_char) -> bool {
+    let mut digits_and_dots = true;
+    let mut i = 0;
+    loop {
+        // SAFETY: no byte before this one was the end.
+        match unsafe { *host.add(i) } as u8 {
+            0 => return i > 0 && digits_and_dots,
+            b':' => return true, // no host name has one
+            b'0'..=b'9' | b'.' => {}
+            _ => digits_and_dots = false,
+        }
+        i += 1;
+    }
+}

@@ -1,0 +1,97 @@
+//! Whether a call is to be watched at all, and the guard that keeps our own work out.
+//!
+//! Calls: nothing.
+
+use crate::ids::ScopeId;
+use crate::slots::slot::{flag, Slot};
+use crate::slots::table;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// Bit 31: the whole process is watched. Below: how many scopes are open.
+static ARMED: AtomicU32 = AtomicU32::new(0);
+const WHOLE: u32 = 1 << 31;
+
+/// Watches every thread, from now on.
+pub fn arm_process() {
+    ARMED.fetch_or(WHOLE, Ordering::Release);
+}
+
+/// Watches threads that are in a scope, as long as any scope is open.
+pub fn open_scope() {
+    ARMED.fetch_add(1, Ordering::Release);
+}
+
+/// Ends what `open_scope` began.
+pub fn close_scope() {
+    ARMED.fetch_sub(1, Ordering::Release);
+}
+
+/// Watches nothing any more (a fork child; the end of the process).
+pub fn disarm() {
+    ARMED.store(0, Ordering::Release);
+}
+
+/// Whether anything is watched.
+pub fn armed() -> bool {
+    ARMED.load(Ordering::Relaxed) != 0
+}
+
+thread_local! {
+    /// Stack pointer of the outermost watched call, 0 if none. A call further up the stack than
+    /// this one is not nested in it: somebody jumped over it (longjmp), and it counts as over.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let sp: usize;
+    // SAFETY: reads a register.
+    unsafe { core::arch::asm!("mov {}, rsp", out(reg) sp, options(nomem, nostack)) };
+    sp
+}
+
+#[inline(always)]
+fn nested() -> bool {
+    let depth = DEPTH.get();
+    depth != 0 && stack_pointer() < depth
+}
+
+/// The calling thread's slot, if its calls are watched here and now.
+#[inline(always)]
+pub fn watched() -> Option<&'static Slot> {
+    let armed = ARMED.load(Ordering::Relaxed);
+    if armed == 0 {
+        return None;
+    }
+    let slot = table::own()?;
+    let quiet = !slot.has(flag::TOUCHED) || slot.has(flag::DYING | flag::OURS);
+    if quiet || (armed & WHOLE == 0 && slot.scope() == ScopeId::PROCESS) || nested() {
+        return None;
+    }
+    Some(slot)
+}
+
+/// From here to [`leave`], calls of this thread are not watched.
+#[inline(always)]
+pub fn enter() {
+    DEPTH.set(stack_pointer());
+}
+
+#[inline(always)]
+pub fn leave() {
+    DEPTH.set(0);
+}
+
+/// Runs our own work on a user's thread with its calls unwatched. Not for interposed functions:
+/// it has a destructor.
+pub fn unwatched<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(usize);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            DEPTH.set(self.0);
+        }
+    }
+    let _restore = Restore(DEPTH.replace(usize::MAX));
+    f()
+}

@@ -1,0 +1,665 @@
+//! The one table of intercepted functions. It generates every exported definition, the list of
+//! calls that reports name, and the documentation page.
+//!
+//! A row: `fn name(arguments) -> result, kernel = system call or none, look = how it is looked at,
+//! ready = the answer, if it needs not wait;`. Rows under `by` are infrastructure: seen, never
+//! judged; their second expression says all that happens.
+//!
+//! Each generated function calls: libc's own function or, before it is found, the bare system
+//! call; `reentry::watched`; its row's expressions; `observe`.
+
+#![allow(unknown_lints, clippy::missing_safety_doc, clippy::too_many_arguments)]
+#![allow(clippy::unused_unit, unused_unsafe)]
+
+use super::births::{self, Start};
+use super::look::{self, Look};
+use super::real::{Real, Return};
+use super::{descriptors, observe, reentry, start};
+use crate::slots::record::CallId;
+use crate::sys::raw;
+use core::ffi::CStr;
+use libc::{
+    addrinfo, c_char, c_int, c_uint, c_ulong, c_void, epoll_event, fd_set, hostent, id_t, iovec,
+    loff_t, mmsghdr, mode_t, msghdr, nfds_t, off_t, pid_t, pollfd, pthread_attr_t,
+    pthread_barrier_t, pthread_t, rusage, siginfo_t, sigset_t, size_t, sockaddr, socklen_t,
+    ssize_t, timespec, timeval, FILE,
+};
+
+/// One row of the table, for people and for reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The libc function.
+    pub name: &'static str,
+    /// The category's word; `infrastructure` is never judged.
+    pub category: &'static str,
+}
+
+macro_rules! kernel {
+    (none, $($arg:expr),*) => { -(libc::ENOSYS as isize) };
+    // SAFETY: the caller's own call, by number: the kernel's arguments are the function's.
+    ($number:ident, $($arg:expr),*) => { unsafe { raw::syscall(libc::$number, [$($arg as usize),*]) } };
+}
+
+/// The functions that fail at once say so with one of these; whatever else they say, they were
+/// ready to wait.
+fn at_once(failed: bool) -> bool {
+    failed
+        && matches!(
+            raw::errno(),
+            libc::EAGAIN
+                | libc::EINPROGRESS
+                | libc::EALREADY
+                | libc::EBADF
+                | libc::EINVAL
+                | libc::ENOTSOCK
+                | libc::EISCONN
+                | libc::ENOTCONN
+                | libc::ECHILD
+                | libc::EFAULT
+                | libc::EPIPE
+        )
+}
+
+/// Whether a result means failure.
+trait Failed {
+    fn failed(&self) -> bool;
+}
+impl Failed for i32 {
+    fn failed(&self) -> bool {
+        *self == -1
+    }
+}
+impl Failed for isize {
+    fn failed(&self) -> bool {
+        *self == -1
+    }
+}
+impl Failed for u32 {
+    fn failed(&self) -> bool {
+        false
+    }
+}
+impl Failed for () {
+    fn failed(&self) -> bool {
+        false
+    }
+}
+impl<T> Failed for *mut T {
+    fn failed(&self) -> bool {
+        self.is_null()
+    }
+}
+
+macro_rules! table {
+    (
+        $( $category:literal {
+            $( fn $name:ident ( $($arg:ident : $ty:ty),* ) -> $ret:ty,
+                kernel = $kernel:ident, look = $look:expr $(, ready = $ready:expr)? ; )*
+        } )*
+        by {
+            $( $bcategory:literal fn $bname:ident ( $($barg:ident : $bty:ty),* ) -> $bret:ty,
+                kernel = $bkernel:ident, $real:ident => $body:expr ; )*
+        }
+    ) => {
+        /// Every intercepted function, in the order of their ids.
+        pub const ROWS: &[Row] = &[
+            $($( Row { name: stringify!($name), category: $category }, )*)*
+            $( Row { name: stringify!($bname), category: $bcategory }, )*
+        ];
+
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[repr(u16)]
+        enum Id { $($( $name, )*)* $( $bname, )* }
+
+        /// libc's own functions.
+        mod reals {
+            use super::*;
+            $($(
+                #[allow(non_upper_case_globals)]
+                pub static $name: Real = Real::new(
+                    match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                        Ok(name) => name,
+                        Err(_) => panic!("a name with a null byte"),
+                    });
+            )*)*
+            $(
+                #[allow(non_upper_case_globals)]
+                pub static $bname: Real = Real::new(
+                    match CStr::from_bytes_with_nul(concat!(stringify!($bname), "\0").as_bytes()) {
+                        Ok(name) => name,
+                        Err(_) => panic!("a name with a null byte"),
+                    });
+            )*
+        }
+
+        /// Finds all of libc's own functions.
+        pub fn resolve_all() {
+            $($( reals::$name.find(); )*)*
+            $( reals::$bname.find(); )*
+        }
+
+        /// The address of our own definition.
+        pub fn own_address(name: &CStr) -> Option<usize> {
+            let name = name.to_bytes();
+            $($( if name == stringify!($name).as_bytes() { return Some($name as *const () as usize); } )*)*
+            $( if name == stringify!($bname).as_bytes() { return Some($bname as *const () as usize); } )*
+            None
+        }
+
+        $($(
+            #[doc(hidden)]
+            #[no_mangle]
+            pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
+                #[allow(unused_mut)]
+                let real = || -> $ret {
+                    match reals::$name.address() {
+                        // SAFETY: libc's own function of this name and type, with the caller's
+                        // own arguments.
+                        Some(address) => unsafe {
+                            core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($ty),*) -> $ret>(address)($($arg),*)
+                        },
+                        None => <$ret as Return>::from_kernel(kernel!($kernel, $($arg),*)),
+                    }
+                };
+                let Some(slot) = reentry::watched() else { return real() };
+                // SAFETY: looks at the caller's own arguments as the function itself would.
+                let look: Look = unsafe { $look };
+                if look.judge == look::Judge::Pass {
+                    return real();
+                }
+                let ready = || -> Option<$ret> {
+                    #[allow(unused_mut, unused_assignments)]
+                    let mut answer = None;
+                    // SAFETY: the same call without waiting, with the caller's own arguments.
+                    $( answer = unsafe { $ready }; )?
+                    answer
+                };
+                // SAFETY: both call libc's own function as the caller asked for.
+                unsafe {
+                    observe::call(slot, CallId(Id::$name as u16), look, real, ready,
+                        |r| at_once(Failed::failed(r)))
+                }
+            }
+        )*)*
+
+        $(
+            #[doc(hidden)]
+            #[no_mangle]
+            pub unsafe extern "C-unwind" fn $bname($($barg: $bty),*) -> $bret {
+                let $real = || -> $bret {
+                    match reals::$bname.address() {
+                        // SAFETY: libc's own function of this name and type, with the caller's
+                        // own arguments.
+                        Some(address) => unsafe {
+                            core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($bty),*) -> $bret>(address)($($barg),*)
+                        },
+                        None => <$bret as Return>::from_kernel(kernel!($bkernel, $($barg),*)),
+                    }
+                };
+                // SAFETY: handles the caller's own arguments as the function itself would.
+                unsafe { $body }
+            }
+        )*
+    };
+}
+
+/// The same `poll` without waiting: `Some` if something is ready.
+unsafe fn poll_now(fds: *mut pollfd, n: nfds_t) -> Option<c_int> {
+    // SAFETY: the caller's own array.
+    let rc = unsafe { raw::syscall(libc::SYS_poll, [fds as usize, n as usize, 0]) };
+    (rc > 0).then_some(rc as c_int)
+}
+
+/// The same `epoll_wait` without waiting.
+unsafe fn epoll_now(epfd: c_int, events: *mut epoll_event, max: c_int) -> Option<c_int> {
+    // SAFETY: the caller's own array.
+    let rc = unsafe {
+        raw::syscall(libc::SYS_epoll_wait, [epfd as usize, events as usize, max as usize, 0])
+    };
+    (rc > 0).then_some(rc as c_int)
+}
+
+/// The same `select` without waiting, on copies: the sets are changed only if something is ready.
+unsafe fn select_now(
+    n: c_int,
+    read: *mut fd_set,
+    write: *mut fd_set,
+    except: *mut fd_set,
+) -> Option<c_int> {
+    if !(0..=libc::FD_SETSIZE as c_int).contains(&n) {
+        return None;
+    }
+    let mut zero = timeval { tv_sec: 0, tv_usec: 0 };
+    // SAFETY: the caller's own sets, each null or valid; the copies are locals of that type.
+    unsafe {
+        let mut copies: [fd_set; 3] = core::mem::zeroed();
+        let mut at = [core::ptr::null_mut::<fd_set>(); 3];
+        for (i, set) in [read, write, except].into_iter().enumerate() {
+            if !set.is_null() {
+                copies[i] = *set;
+                at[i] = &mut copies[i];
+            }
+        }
+        let rc = raw::syscall(
+            libc::SYS_select,
+            [
+                n as usize,
+                at[0] as usize,
+                at[1] as usize,
+                at[2] as usize,
+                &mut zero as *mut _ as usize,
+            ],
+        );
+        if rc <= 0 {
+            return None;
+        }
+        for (i, set) in [read, write, except].into_iter().enumerate() {
+            if !set.is_null() {
+                *set = copies[i];
+            }
+        }
+        Some(rc as c_int)
+    }
+}
+
+/// Whether a child that is waited for has ended already (it stays waitable).
+unsafe fn has_ended(kind: libc::idtype_t, id: id_t, options: c_int) -> bool {
+    // SAFETY: `info` is a local.
+    unsafe {
+        let mut info: siginfo_t = core::mem::zeroed();
+        let options = options & !(libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED);
+        let flags = options | libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        let rc = raw::syscall(
+            libc::SYS_waitid,
+            [kind as usize, id as usize, &mut info as *mut _ as usize, flags as usize, 0],
+        );
+        // An error will be the real call's answer too, at once.
+        rc != 0 || info.si_pid() != 0
+    }
+}
+
+/// Which children `wait4` and its kin mean.
+unsafe fn child_has_ended(pid: pid_t) -> bool {
+    // SAFETY: passed on.
+    unsafe {
+        match pid {
+            -1 => has_ended(libc::P_ALL, 0, 0),
+            0 => has_ended(libc::P_PGID, 0, 0),
+            p if p < -1 => has_ended(libc::P_PGID, p.unsigned_abs(), 0),
+            p => has_ended(libc::P_PID, p as id_t, 0),
+        }
+    }
+}
+
+unsafe fn try_join(thread: pthread_t, value: *mut *mut c_void) -> Option<c_int> {
+    static TRY: Real = Real::new(c"pthread_tryjoin_np");
+    let address = TRY.address()?;
+    // SAFETY: libc's own function of that type, with the caller's own arguments; it changes
+    // nothing unless the thread has ended.
+    let rc = unsafe {
+        core::mem::transmute::<
+            usize,
+            unsafe extern "C-unwind" fn(pthread_t, *mut *mut c_void) -> c_int,
+        >(address)(thread, value)
+    };
+    (rc == 0).then_some(0)
+}
+
+const FUTEX_COMMAND: usize = 0x7f;
+
+table! {
+    "sleep" {
+        fn nanosleep(asked: *const timespec, left: *mut timespec) -> c_int,
+            kernel = SYS_nanosleep, look = look::sleep(look::nanos(asked));
+        fn clock_nanosleep(clock: c_int, flags: c_int, asked: *const timespec, left: *mut timespec) -> c_int,
+            kernel = none, look = look::clock_sleep(clock, flags, asked);
+        fn usleep(micros: c_uint) -> c_int,
+            kernel = none, look = look::sleep(micros as u64 * 1000);
+        fn sleep(seconds: c_uint) -> c_uint,
+            kernel = none, look = look::sleep(seconds as u64 * 1_000_000_000);
+    }
+    "net" {
+        fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int,
+            kernel = SYS_connect, look = look::connect(fd);
+        fn recv(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int) -> ssize_t,
+            kernel = SYS_recvfrom, look = look::message(fd, flags);
+        fn __recv_chk(fd: c_int, buf: *mut c_void, len: size_t, room: size_t, flags: c_int) -> ssize_t,
+            kernel = none, look = look::message(fd, flags);
+        fn recvfrom(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int, from: *mut sockaddr, from_len: *mut socklen_t) -> ssize_t,
+            kernel = SYS_recvfrom, look = look::message(fd, flags);
+        fn __recvfrom_chk(fd: c_int, buf: *mut c_void, len: size_t, room: size_t, flags: c_int, from: *mut sockaddr, from_len: *mut socklen_t) -> ssize_t,
+            kernel = none, look = look::message(fd, flags);
+        fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t,
+            kernel = SYS_recvmsg, look = look::message(fd, flags);
+        fn recvmmsg(fd: c_int, messages: *mut mmsghdr, n: c_uint, flags: c_int, timeout: *mut timespec) -> c_int,
+            kernel = SYS_recvmmsg, look = look::message(fd, flags);
+        fn send(fd: c_int, buf: *const c_void, len: size_t, flags: c_int) -> ssize_t,
+            kernel = SYS_sendto, look = look::message(fd, flags);
+        fn sendto(fd: c_int, buf: *const c_void, len: size_t, flags: c_int, to: *const sockaddr, to_len: socklen_t) -> ssize_t,
+            kernel = SYS_sendto, look = look::message(fd, flags);
+        fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t,
+            kernel = SYS_sendmsg, look = look::message(fd, flags);
+        fn sendmmsg(fd: c_int, messages: *mut mmsghdr, n: c_uint, flags: c_int) -> c_int,
+            kernel = SYS_sendmmsg, look = look::message(fd, flags);
+    }
+    "io-wait" {
+        fn poll(fds: *mut pollfd, n: nfds_t, timeout: c_int) -> c_int,
+            kernel = SYS_poll, look = look::readiness(timeout != 0), ready = poll_now(fds, n);
+        fn __poll_chk(fds: *mut pollfd, n: nfds_t, timeout: c_int, room: size_t) -> c_int,
+            kernel = none, look = look::readiness(timeout != 0), ready = poll_now(fds, n);
+        fn ppoll(fds: *mut pollfd, n: nfds_t, timeout: *const timespec, mask: *const sigset_t) -> c_int,
+            kernel = none, look = look::readiness(timeout.is_null() || look::nanos(timeout) != 0),
+            ready = if mask.is_null() { poll_now(fds, n) } else { None };
+        fn __ppoll_chk(fds: *mut pollfd, n: nfds_t, timeout: *const timespec, mask: *const sigset_t, room: size_t) -> c_int,
+            kernel = none, look = look::readiness(timeout.is_null() || look::nanos(timeout) != 0),
+            ready = if mask.is_null() { poll_now(fds, n) } else { None };
+        fn select(n: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int,
+            kernel = SYS_select,
+            look = look::readiness(timeout.is_null() || (*timeout).tv_sec != 0 || (*timeout).tv_usec != 0),
+            ready = select_now(n, read, write, except);
+        fn pselect(n: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec, mask: *const sigset_t) -> c_int,
+            kernel = none, look = look::readiness(timeout.is_null() || look::nanos(timeout) != 0),
+            ready = if mask.is_null() { select_now(n, read, write, except) } else { None };
+    }
+    "dns" {
+        fn getaddrinfo(node: *const c_char, service: *const c_char, hints: *const addrinfo, found: *mut *mut addrinfo) -> c_int,
+            kernel = none,
+            look = look::host(node, !hints.is_null() && (*hints).ai_flags & libc::AI_NUMERICHOST != 0);
+        fn getnameinfo(address: *const sockaddr, len: socklen_t, host: *mut c_char, host_len: socklen_t, service: *mut c_char, service_len: socklen_t, flags: c_int) -> c_int,
+            kernel = none,
+            look = if host.is_null() || host_len == 0 || flags & libc::NI_NUMERICHOST != 0 { look::PASS } else { look::ALWAYS };
+        fn gethostbyname(name: *const c_char) -> *mut hostent,
+            kernel = none, look = look::host(name, false);
+        fn gethostbyname2(name: *const c_char, family: c_int) -> *mut hostent,
+            kernel = none, look = look::host(name, false);
+        fn gethostbyname_r(name: *const c_char, entry: *mut hostent, buf: *mut c_char, len: size_t, found: *mut *mut hostent, error: *mut c_int) -> c_int,
+            kernel = none, look = look::host(name, false);
+        fn gethostbyaddr(address: *const c_void, len: socklen_t, family: c_int) -> *mut hostent,
+            kernel = none, look = look::ALWAYS;
+        fn gethostbyaddr_r(address: *const c_void, len: socklen_t, family: c_int, entry: *mut hostent, buf: *mut c_char, buf_len: size_t, found: *mut *mut hostent, error: *mut c_int) -> c_int,
+            kernel = none, look = look::ALWAYS;
+    }
+    "process" {
+        fn wait(status: *mut c_int) -> pid_t,
+            kernel = none, look = look::child(-1, 0),
+            ready = if child_has_ended(-1) { Some(real_wait4(-1, status, 0, core::ptr::null_mut())) } else { None };
+        fn waitpid(pid: pid_t, status: *mut c_int, options: c_int) -> pid_t,
+            kernel = none, look = look::child(pid as i64, options),
+            ready = if child_has_ended(pid) { Some(real_wait4(pid, status, options, core::ptr::null_mut())) } else { None };
+        fn wait3(status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t,
+            kernel = none, look = look::child(-1, options),
+            ready = if child_has_ended(-1) { Some(real_wait4(-1, status, options, usage)) } else { None };
+        fn wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t,
+            kernel = SYS_wait4, look = look::child(pid as i64, options),
+            ready = if child_has_ended(pid) { Some(real_wait4(pid, status, options, usage)) } else { None };
+        fn waitid(kind: c_uint, id: id_t, info: *mut siginfo_t, options: c_int) -> c_int,
+            kernel = SYS_waitid, look = look::child(id as i64, options),
+            ready = if has_ended(kind, id, options) {
+                Some(Return::from_kernel(raw::syscall(libc::SYS_waitid,
+                    [kind as usize, id as usize, info as usize, options as usize, 0])))
+            } else { None };
+        fn system(command: *const c_char) -> c_int,
+            kernel = none,
+            look = if command.is_null() { look::PASS } else { look::ALWAYS };
+        fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE,
+            kernel = none, look = look::ALWAYS;
+        fn pclose(stream: *mut FILE) -> c_int,
+            kernel = none, look = look::ALWAYS;
+    }
+    "join" {
+        fn pthread_join(thread: pthread_t, value: *mut *mut c_void) -> c_int,
+            kernel = none, look = look::ALWAYS, ready = try_join(thread, value);
+        fn pthread_timedjoin_np(thread: pthread_t, value: *mut *mut c_void, until: *const timespec) -> c_int,
+            kernel = none, look = look::ALWAYS, ready = try_join(thread, value);
+        fn pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int,
+            kernel = none, look = look::ALWAYS;
+    }
+    "disk" {
+        fn fsync(fd: c_int) -> c_int, kernel = SYS_fsync, look = look::flush(fd);
+        fn fdatasync(fd: c_int) -> c_int, kernel = SYS_fdatasync, look = look::flush(fd);
+        fn syncfs(fd: c_int) -> c_int, kernel = SYS_syncfs, look = look::flush(fd);
+        fn sync_file_range(fd: c_int, offset: loff_t, n: loff_t, flags: c_uint) -> c_int,
+            kernel = SYS_sync_file_range, look = look::flush(fd);
+        fn sync() -> (), kernel = none, look = look::ALWAYS;
+        fn msync(at: *mut c_void, len: size_t, flags: c_int) -> c_int,
+            kernel = SYS_msync, look = if flags & libc::MS_SYNC != 0 { look::ALWAYS } else { look::PASS };
+    }
+    "file" {
+        fn read(fd: c_int, buf: *mut c_void, len: size_t) -> ssize_t,
+            kernel = SYS_read, look = look::transfer(fd);
+        fn __read_chk(fd: c_int, buf: *mut c_void, len: size_t, room: size_t) -> ssize_t,
+            kernel = none, look = look::transfer(fd);
+        fn readv(fd: c_int, parts: *const iovec, n: c_int) -> ssize_t,
+            kernel = SYS_readv, look = look::transfer(fd);
+        fn write(fd: c_int, buf: *const c_void, len: size_t) -> ssize_t,
+            kernel = SYS_write, look = look::transfer(fd);
+        fn writev(fd: c_int, parts: *const iovec, n: c_int) -> ssize_t,
+            kernel = SYS_writev, look = look::transfer(fd);
+        fn pread(fd: c_int, buf: *mut c_void, len: size_t, at: off_t) -> ssize_t,
+            kernel = SYS_pread64, look = look::transfer(fd);
+        fn pread64(fd: c_int, buf: *mut c_void, len: size_t, at: off_t) -> ssize_t,
+            kernel = SYS_pread64, look = look::transfer(fd);
+        fn __pread_chk(fd: c_int, buf: *mut c_void, len: size_t, at: off_t, room: size_t) -> ssize_t,
+            kernel = none, look = look::transfer(fd);
+        fn __pread64_chk(fd: c_int, buf: *mut c_void, len: size_t, at: off_t, room: size_t) -> ssize_t,
+            kernel = none, look = look::transfer(fd);
+        fn preadv(fd: c_int, parts: *const iovec, n: c_int, at: off_t) -> ssize_t,
+            kernel = SYS_preadv, look = look::transfer(fd);
+        fn preadv64(fd: c_int, parts: *const iovec, n: c_int, at: off_t) -> ssize_t,
+            kernel = SYS_preadv, look = look::transfer(fd);
+        fn preadv2(fd: c_int, parts: *const iovec, n: c_int, at: off_t, flags: c_int) -> ssize_t,
+            kernel = none, look = look::transfer(fd);
+        fn preadv64v2(fd: c_int, parts: *const iovec, n: c_int, at: off_t, flags: c_int) -> ssize_t,
+            kernel = none, look = look::transfer(fd);
+        fn pwrite(fd: c_int, buf: *const c_void, len: size_t, at: off_t) -> ssize_t,
+            kernel = SYS_pwrite64, look = look::transfer(fd);
+        fn pwrite64(fd: c_int, buf: *const c_void, len: size_t, at: off_t) -> ssize_t,
+            kernel = SYS_pwrite64, look = look::transfer(fd);
+        fn pwritev(fd: c_int, parts: *const iovec, n: c_int, at: off_t) -> ssize_t,
+            kernel = SYS_pwritev, look = look::transfer(fd);
+        fn pwritev64(fd: c_int, parts: *const iovec, n: c_int, at: off_t) -> ssize_t,
+            kernel = SYS_pwritev, look = look::transfer(fd);
+        fn pwritev2(fd: c_int, parts: *const iovec, n: c_int, at: off_t, flags: c_int) -> ssize_t,
+            kernel = none, look = look::transfer(fd);
+        fn pwritev64v2(fd: c_int, parts: *const iovec, n: c_int, at: off_t, flags: c_int) -> ssize_t,
+            kernel = none, look = look::transfer(fd);
+        fn sendfile(out: c_int, from: c_int, at: *mut off_t, n: size_t) -> ssize_t,
+            kernel = SYS_sendfile, look = look::pair(out, from);
+        fn sendfile64(out: c_int, from: c_int, at: *mut off_t, n: size_t) -> ssize_t,
+            kernel = SYS_sendfile, look = look::pair(out, from);
+        fn splice(from: c_int, from_at: *mut loff_t, out: c_int, out_at: *mut loff_t, n: size_t, flags: c_uint) -> ssize_t,
+            kernel = SYS_splice, look = look::pair(out, from);
+        fn copy_file_range(from: c_int, from_at: *mut loff_t, out: c_int, out_at: *mut loff_t, n: size_t, flags: c_uint) -> ssize_t,
+            kernel = SYS_copy_file_range, look = look::transfer(out);
+        fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE,
+            kernel = none, look = look::path(path);
+        fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE,
+            kernel = none, look = look::path(path);
+    }
+    by {
+        "file" fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, kernel = SYS_open,
+            real => opened(Id::open, path, real);
+        "file" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, kernel = SYS_open,
+            real => opened(Id::open64, path, real);
+        "file" fn openat(at: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, kernel = SYS_openat,
+            real => opened(Id::openat, path, real);
+        "file" fn openat64(at: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, kernel = SYS_openat,
+            real => opened(Id::openat64, path, real);
+        "file" fn creat(path: *const c_char, mode: mode_t) -> c_int, kernel = SYS_creat,
+            real => opened(Id::creat, path, real);
+        "file" fn creat64(path: *const c_char, mode: mode_t) -> c_int, kernel = SYS_creat,
+            real => opened(Id::creat64, path, real);
+        "net" fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int, kernel = SYS_accept,
+            real => accepted(Id::accept, fd, real);
+        "net" fn accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, kernel = SYS_accept4,
+            real => accepted(Id::accept4, fd, real);
+        "io-wait" fn epoll_wait(epfd: c_int, events: *mut epoll_event, max: c_int, timeout: c_int) -> c_int, kernel = SYS_epoll_wait,
+            real => match reentry::watched() {
+                None => real(),
+                Some(slot) => observe::epoll(slot, CallId(Id::epoll_wait as u16), epfd, timeout != 0, real,
+                    || epoll_now(epfd, events, max), |r| at_once(*r == -1)),
+            };
+        "io-wait" fn epoll_pwait(epfd: c_int, events: *mut epoll_event, max: c_int, timeout: c_int, mask: *const sigset_t) -> c_int, kernel = none,
+            real => match reentry::watched() {
+                None => real(),
+                Some(slot) => observe::epoll(slot, CallId(Id::epoll_pwait as u16), epfd, timeout != 0, real,
+                    || if mask.is_null() { epoll_now(epfd, events, max) } else { None }, |r| at_once(*r == -1)),
+            };
+        "io-wait" fn epoll_pwait2(epfd: c_int, events: *mut epoll_event, max: c_int, timeout: *const timespec, mask: *const sigset_t) -> c_int, kernel = none,
+            real => match reentry::watched() {
+                None => real(),
+                Some(slot) => observe::epoll(slot, CallId(Id::epoll_pwait2 as u16), epfd,
+                    timeout.is_null() || look::nanos(timeout) != 0, real,
+                    || if mask.is_null() { epoll_now(epfd, events, max) } else { None }, |r| at_once(*r == -1)),
+            };
+        "sync" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long, kernel = none,
+            real => {
+                if number != libc::SYS_futex {
+                    if number == libc::SYS_close { descriptors::forget(a as c_int); }
+                    return real_syscall(number, [a, b, c, d, e, f], real);
+                }
+                let Some(slot) = reentry::watched() else {
+                    return real_syscall(number, [a, b, c, d, e, f], real);
+                };
+                match (b & FUTEX_COMMAND) as c_int {
+                    libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI | 13 =>
+                        observe::wait(slot, CallId(Id::syscall as u16), a,
+                            || real_syscall(number, [a, b, c, d, e, f], real)),
+                    libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET | libc::FUTEX_WAKE_OP
+                    | libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_UNLOCK_PI => {
+                        slot.woke();
+                        real_syscall(number, [a, b, c, d, e, f], real)
+                    }
+                    _ => real_syscall(number, [a, b, c, d, e, f], real),
+                }
+            };
+        "infrastructure" fn pthread_create(thread: *mut pthread_t, attr: *const pthread_attr_t, begin: Start, arg: *mut c_void) -> c_int, kernel = none,
+            real => match reals::pthread_create.address() {
+                None => real(),
+                Some(address) => births::create(thread, attr, begin, arg,
+                    core::mem::transmute::<usize, unsafe extern "C-unwind" fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int>(address)),
+            };
+        "infrastructure" fn close(fd: c_int) -> c_int, kernel = SYS_close,
+            real => { descriptors::forget(fd); descriptors::forget_driver(fd); real() };
+        "infrastructure" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int, kernel = SYS_close_range,
+            real => { descriptors::forget_range(first as i32, last.min(i32::MAX as u32) as i32); real() };
+        "infrastructure" fn dup(fd: c_int) -> c_int, kernel = SYS_dup,
+            real => { let new = real(); descriptors::duplicated(new); new };
+        "infrastructure" fn dup2(fd: c_int, onto: c_int) -> c_int, kernel = SYS_dup2,
+            real => { let new = real(); descriptors::duplicated(new); new };
+        "infrastructure" fn dup3(fd: c_int, onto: c_int, flags: c_int) -> c_int, kernel = SYS_dup3,
+            real => { let new = real(); descriptors::duplicated(new); new };
+        "infrastructure" fn fcntl(fd: c_int, command: c_int, arg: c_ulong) -> c_int, kernel = SYS_fcntl,
+            real => controlled(fd, command, real);
+        "infrastructure" fn fcntl64(fd: c_int, command: c_int, arg: c_ulong) -> c_int, kernel = SYS_fcntl,
+            real => controlled(fd, command, real);
+        "infrastructure" fn ioctl(fd: c_int, request: c_ulong, arg: c_ulong) -> c_int, kernel = SYS_ioctl,
+            real => { if request == libc::FIONBIO { descriptors::mode_changed(fd); } real() };
+        "infrastructure" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int, kernel = SYS_socket,
+            real => { let fd = real(); descriptors::forget(fd); fd };
+        "infrastructure" fn epoll_create1(flags: c_int) -> c_int, kernel = SYS_epoll_create1,
+            real => {
+                let fd = real();
+                descriptors::forget(fd);
+                descriptors::forget_driver(fd);
+                if let Some(slot) = reentry::watched() {
+                    // Most often a runtime is being built: the test takes its name now.
+                    let errno = raw::errno();
+                    births::label(slot);
+                    observe::rouse();
+                    raw::set_errno(errno);
+                }
+                fd
+            };
+        "infrastructure" fn _exit(code: c_int) -> (), kernel = none,
+            real => {
+                let code = start::gate(code);
+                let _ = real;
+                raw::syscall(libc::SYS_exit_group, [code as usize]);
+            };
+    }
+}
+
+type c_long = libc::c_long;
+
+/// `syscall` is variadic; ours has fixed arguments, which the kernel's convention makes equal.
+#[inline(always)]
+unsafe fn real_syscall(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
+    if reals::syscall.address().is_some() {
+        return real();
+    }
+    // SAFETY: the caller's own call.
+    raw::to_libc(unsafe { raw::syscall6(number, args) }) as c_long
+}
+
+unsafe fn real_wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t {
+    // SAFETY: the caller's own arguments.
+    Return::from_kernel(unsafe {
+        raw::syscall(
+            libc::SYS_wait4,
+            [pid as usize, status as usize, options as usize, usage as usize],
+        )
+    })
+}
+
+/// `open` and its kin: timed, and the descriptor they return is a new one.
+#[inline(always)]
+unsafe fn opened(id: Id, path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(slot) = reentry::watched() else {
+        let fd = real();
+        descriptors::forget(fd);
+        return fd;
+    };
+    // SAFETY: the caller's own arguments.
+    let fd = unsafe {
+        let look = look::path(path);
+        observe::call(slot, CallId(id as u16), look, real, || None, |r| at_once(*r == -1))
+    };
+    descriptors::forget(fd);
+    fd
+}
+
+/// `accept`: waits, and returns a new descriptor.
+#[inline(always)]
+unsafe fn accepted(id: Id, fd: c_int, real: impl FnOnce() -> c_int) -> c_int {
+    let new = match reentry::watched() {
+        None => real(),
+        // SAFETY: the caller's own arguments.
+        Some(slot) => unsafe {
+            let look = look::socket(fd);
+            observe::call(slot, CallId(id as u16), look, real, || None, |r| at_once(*r == -1))
+        },
+    };
+    descriptors::forget(new);
+    new
+}
+
+#[inline(always)]
+fn controlled(fd: c_int, command: c_int, real: impl FnOnce() -> c_int) -> c_int {
+    let result = real();
+    match command {
+        libc::F_SETFL => descriptors::mode_changed(fd),
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => descriptors::duplicated(result),
+        _ => {}
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_in_force_and_has_a_real_one() {
+        for row in ROWS {
+            let name = std::ffi::CString::new(row.name).unwrap();
+            let own = own_address(&name).unwrap();
+            // SAFETY: a null-terminated name.
+            let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+            assert_eq!(first, own, "{} is not ours", row.name);
+            let real = Real::new(Box::leak(name.into_boxed_c_str()));
+            let real = real.find().unwrap_or_else(|| panic!("no real {}", row.name));
+            assert_ne!(real, own, "{}", row.name);
+        }
+    }
+}

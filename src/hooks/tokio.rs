@@ -1,0 +1,258 @@
+//! Asking tokio about the calling thread: which task, which worker, and above all whether a poll
+//! is running that must not block (its cooperative budget is limited).
+//!
+//! Calls: `tokio::task::try_id`, `tokio::runtime::worker_index` where it exists,
+//! `tokio::runtime::Handle::try_current`, `tokio::task::coop::{has_budget_remaining,
+//! poll_proceed}`: thread-local look-ups without allocation once the thread has touched tokio
+//! ([`touch`]). [`task`], [`worker`] and [`remaining`] may be called in a signal handler; those
+//! that take a handle may not.
+
+use crate::slots::record::RawFacts;
+use core::hash::{Hash, Hasher};
+use core::task::{Context, Poll, Waker};
+use tokio::task::coop;
+
+/// Registers tokio's thread-local for the calling thread (its first use allocates once).
+pub fn touch() {
+    let _ = tokio::task::try_id();
+    let _ = coop::has_budget_remaining();
+    let _ = tokio::runtime::Handle::try_current();
+}
+
+/// Takes the number out of tokio's opaque ids, which are hashable but not convertible.
+struct Number(u64);
+
+impl Hasher for Number {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for (i, b) in bytes.iter().take(8).enumerate() {
+            self.0 |= (*b as u64) << (8 * i);
+        }
+    }
+    fn write_u64(&mut self, n: u64) {
+        self.0 = n;
+    }
+}
+
+fn number(id: impl Hash) -> u64 {
+    let mut number = Number(0);
+    id.hash(&mut number);
+    number.0
+}
+
+/// The task that runs on this thread. Also the id under which a parked worker was launched.
+#[inline]
+pub fn task() -> Option<u64> {
+    tokio::task::try_id().map(number)
+}
+
+/// The worker's index, where this tokio can tell (since 1.54). The outer `None`: it cannot.
+#[inline]
+pub fn worker() -> Option<Option<usize>> {
+    newer::ask()
+}
+
+/// Newer tokio's functions, where there are any.
+///
+/// A name that a block imports by glob hides the same name outside of the block; where tokio has
+/// no such name, ours outside is found. Methods of the type likewise hide a trait's.
+mod newer {
+    use tokio::runtime::Handle;
+
+    pub struct Missing;
+    pub trait Answer {
+        fn known(self) -> Option<Option<usize>>;
+    }
+    impl Answer for Missing {
+        fn known(self) -> Option<Option<usize>> {
+            None
+        }
+    }
+    impl Answer for Option<usize> {
+        fn known(self) -> Option<Option<usize>> {
+            Some(self)
+        }
+    }
+
+    #[allow(dead_code)]
+    fn worker_index() -> Missing {
+        Missing
+    }
+
+    #[inline]
+    pub fn ask() -> Option<Option<usize>> {
+        #[allow(unused_imports)]
+        use tokio::runtime::*;
+        worker_index().known()
+    }
+
+    #[derive(Hash)]
+    pub struct NoId;
+    #[allow(dead_code)]
+    pub trait WithoutId {
+        fn id(&self) -> NoId {
+            NoId
+        }
+    }
+    impl WithoutId for Handle {}
+
+    /// `Handle::id` exists since 1.49; 0 before.
+    pub fn runtime_number(handle: &Handle) -> u64 {
+        super::number(handle.id())
+    }
+}
+
+/// Whether and where the calling thread is inside of a runtime.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Glance {
+    /// Not at all.
+    Outside,
+    /// Under this task id.
+    Task(u64),
+    /// Inside of a runtime, but not in a task.
+    NoTask,
+}
+
+/// The cheap look (4 ns) that most calls end with.
+#[inline]
+pub fn glance() -> Glance {
+    match task() {
+        Some(id) => Glance::Task(id),
+        None if tokio::runtime::Handle::try_current().is_ok() => Glance::NoTask,
+        None => Glance::Outside,
+    }
+}
+
+/// A poll starts with this much budget.
+pub const FULL: u8 = 128;
+
+/// The budget that is left, without changing it; `None`: it is not limited.
+///
+/// The first guard remembers the budget and, being dropped, restores it; in between every further
+/// guard takes one unit, until none is left or more were taken than there can be. The branch that
+/// fails is never taken: it would defer a waker.
+pub fn remaining() -> Option<u8> {
+    if !coop::has_budget_remaining() {
+        return Some(0);
+    }
+    let mut cx = Context::from_waker(Waker::noop());
+    let Poll::Ready(_restore) = coop::poll_proceed(&mut cx) else { return Some(0) };
+    let mut taken = 1u8;
+    while coop::has_budget_remaining() {
+        if taken > FULL {
+            return None;
+        }
+        match coop::poll_proceed(&mut cx) {
+            Poll::Ready(unit) => unit.made_progress(),
+            Poll::Pending => break,
+        }
+        taken += 1;
+    }
+    Some(taken)
+}
+
+/// Takes `units` of the budget for good, never below half of a full one. Returns how many.
+pub fn take(left: u8, units: u8) -> u8 {
+    if left < FULL / 2 + units {
+        return 0;
+    }
+    let mut cx = Context::from_waker(Waker::noop());
+    for _ in 0..units {
+        if let Poll::Ready(unit) = coop::poll_proceed(&mut cx) {
+            unit.made_progress();
+        }
+    }
+    units
+}
+
+/// Facts that may be asked for in a signal handler: budget, task and worker.
+pub fn facts_in_handler() -> (RawFacts, Option<u8>) {
+    let left = remaining();
+    let worker = worker();
+    let facts = RawFacts {
+        constrained: left.is_some(),
+        task: task().unwrap_or(0),
+        worker: worker.flatten().map_or(0, |w| w as u32 + 1),
+        worker_known: worker.is_some(),
+        ..RawFacts::default()
+    };
+    (facts, left)
+}
+
+/// All facts, the runtime's included. Not for handlers: takes and drops a handle.
+pub fn facts() -> RawFacts {
+    let (mut facts, _) = facts_in_handler();
+    add_runtime(&mut facts);
+    facts
+}
+
+/// Flavor, number and size of the runtime this thread is inside of.
+pub fn add_runtime(facts: &mut RawFacts) {
+    if let Ok(handle) = tokio::runtime::Handle::try_current() {
+        facts.flavor = match handle.runtime_flavor() {
+            tokio::runtime::RuntimeFlavor::CurrentThread => 1,
+            tokio::runtime::RuntimeFlavor::MultiThread => 2,
+            _ => 0,
+        };
+        facts.runtime = newer::runtime_number(&handle);
+        facts.workers = handle.metrics().num_workers() as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn current() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().build().unwrap()
+    }
+
+    #[test]
+    fn outside_of_a_runtime_nothing_is_limited() {
+        touch();
+        assert_eq!(remaining(), None);
+        assert_eq!(glance(), Glance::Outside);
+        let facts = facts();
+        assert_eq!((facts.constrained, facts.task, facts.runtime), (false, 0, 0));
+    }
+
+    #[test]
+    fn reading_the_budget_restores_it() {
+        current().block_on(async {
+            for _ in 0..3 {
+                assert_eq!(remaining(), Some(FULL));
+            }
+            for n in 1..=40u8 {
+                tokio::task::consume_budget().await;
+                assert_eq!(remaining(), Some(FULL - n));
+            }
+            let left = remaining().unwrap();
+            assert_eq!(take(left, 3), 3);
+            assert_eq!(remaining(), Some(left - 3));
+            while remaining().unwrap() > FULL / 2 {
+                tokio::task::consume_budget().await;
+            }
+            assert_eq!(take(remaining().unwrap(), 1), 0, "never below half");
+            while remaining() != Some(0) && remaining() != Some(1) {
+                tokio::task::consume_budget().await;
+            }
+            assert_eq!(remaining(), Some(1));
+        });
+    }
+
+    #[test]
+    fn ids_are_tokios_own() {
+        let rt = current();
+        rt.block_on(async {
+            assert_eq!(glance(), Glance::NoTask);
+            let handle = tokio::spawn(async { (glance(), tokio::task::id().to_string()) });
+            let (glance, text) = handle.await.unwrap();
+            assert_eq!(glance, Glance::Task(text.parse().unwrap()));
+            let facts = facts();
+            assert_eq!((facts.flavor, facts.workers), (1, 1));
+            assert!(facts.constrained);
+        });
+    }
+}

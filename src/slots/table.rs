@@ -1,0 +1,165 @@
+//! All slots, the calling thread's own one, and the stacks of calls that have not returned.
+
+use super::label::Label;
+use super::record::{Addresses, CallId, Object, RawFacts};
+use super::slot::Slot;
+use crate::ids::{KernelTid, Nanos, ScopeId, ThreadNo};
+use core::cell::{Cell, UnsafeCell};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Threads that can be watched at one time. More are not watched, and counted.
+pub const SLOTS: usize = 4096;
+
+static TABLE: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
+/// One behind the highest slot ever used: where to stop looking.
+static HIGH: AtomicUsize = AtomicUsize::new(0);
+/// Where to begin to look for a free one.
+static HINT: AtomicUsize = AtomicUsize::new(0);
+static BIRTHS: AtomicU64 = AtomicU64::new(1);
+static UNWATCHED: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    // Const, without Drop: a plain load relative to the thread pointer, nothing is registered.
+    static OWN: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+}
+
+/// The calling thread's slot. Async-signal-safe.
+#[inline(always)]
+pub fn own() -> Option<&'static Slot> {
+    OWN.get()
+}
+
+/// Whether this is the calling thread's slot.
+pub fn own_is(slot: &Slot) -> bool {
+    own().is_some_and(|own| core::ptr::eq(own, slot))
+}
+
+/// Gives the calling thread a slot. `None` if all are taken.
+pub fn register(
+    tid: KernelTid,
+    scope: ScopeId,
+    label: Label,
+    flags: u32,
+    start_routine: usize,
+    stack: (usize, usize),
+) -> Option<&'static Slot> {
+    let from = HINT.load(Ordering::Relaxed);
+    for i in 0..SLOTS {
+        let index = (from + i) % SLOTS;
+        let slot = &TABLE[index];
+        if slot.claim() {
+            // Relaxed: a hint, and a bound that only grows before the slot is published.
+            HINT.store((index + 1) % SLOTS, Ordering::Relaxed);
+            HIGH.fetch_max(index + 1, Ordering::Relaxed);
+            let no = ThreadNo(BIRTHS.fetch_add(1, Ordering::Relaxed));
+            slot.publish(no, tid, scope, label, flags, start_routine, stack);
+            OWN.set(Some(slot));
+            return Some(slot);
+        }
+    }
+    UNWATCHED.fetch_add(1, Ordering::Relaxed);
+    None
+}
+
+/// Gives the calling thread's slot back.
+pub fn unregister() {
+    if let Some(slot) = OWN.take() {
+        slot.free();
+        let index = index_of(slot);
+        // Low slots first, so that `HIGH` stays low.
+        HINT.fetch_min(index, Ordering::Relaxed);
+    }
+}
+
+/// A slot's number in the table.
+pub fn index_of(slot: &Slot) -> usize {
+    (slot as *const Slot as usize - TABLE.as_ptr() as usize) / core::mem::size_of::<Slot>()
+}
+
+/// All slots that were ever used.
+pub fn used() -> &'static [Slot] {
+    &TABLE[..HIGH.load(Ordering::Relaxed)]
+}
+
+/// Threads that found no slot.
+pub fn unwatched() -> u32 {
+    UNWATCHED.load(Ordering::Relaxed)
+}
+
+/// A call that has not returned: who made it and from where.
+#[derive(Clone, Copy)]
+pub struct Pending {
+    pub call: CallId,
+    pub at: Nanos,
+    pub facts: RawFacts,
+    pub object: Object,
+    pub stack: Addresses,
+}
+
+/// A slot's pending call. Written by the slot's thread while `Slot::inside` is `Nothing`, read by
+/// the watchdog while it is `Call`, and checked again afterwards.
+pub struct PendingCell {
+    version: AtomicU32,
+    value: UnsafeCell<Pending>,
+}
+
+// SAFETY: see `write` and `read`: a sequence lock with one writer.
+unsafe impl Sync for PendingCell {}
+
+static PENDING: [PendingCell; SLOTS] = [const {
+    PendingCell {
+        version: AtomicU32::new(0),
+        value: UnsafeCell::new(Pending {
+            call: CallId(0),
+            at: Nanos::ZERO,
+            facts: RawFacts {
+                constrained: false,
+                task: 0,
+                worker: 0,
+                worker_known: false,
+                flavor: 0,
+                runtime: 0,
+                workers: 0,
+            },
+            object: Object::NONE,
+            stack: Addresses::EMPTY,
+        }),
+    }
+}; SLOTS];
+
+/// The pending call of a slot.
+pub fn pending(slot: &Slot) -> &'static PendingCell {
+    &PENDING[index_of(slot)]
+}
+
+impl PendingCell {
+    /// Owner only: changes the value.
+    pub fn write(&self, f: impl FnOnce(&mut Pending)) {
+        let version = self.version.load(Ordering::Relaxed);
+        // Odd while it changes. Release and the fence order it before the writes.
+        self.version.store(version.wrapping_add(1), Ordering::Relaxed);
+        core::sync::atomic::fence(Ordering::Release);
+        // SAFETY: only the owner writes; a reader that overlaps throws its copy away.
+        f(unsafe { &mut *self.value.get() });
+        self.version.store(version.wrapping_add(2), Ordering::Release);
+    }
+
+    /// Owner only: looks at the value it wrote.
+    pub fn own(&self) -> &Pending {
+        // SAFETY: only the owner writes, and it is not writing now.
+        unsafe { &*self.value.get() }
+    }
+
+    /// Anybody: a copy, if it did not change meanwhile.
+    pub fn read(&self) -> Option<Pending> {
+        let before = self.version.load(Ordering::Acquire);
+        if before % 2 == 1 {
+            return None;
+        }
+        // SAFETY: the memory is static and plain; a torn copy is thrown away below. Volatile, so
+        // that it is really read here.
+        let copy = unsafe { self.value.get().read_volatile() };
+        core::sync::atomic::fence(Ordering::Acquire);
+        (self.version.load(Ordering::Relaxed) == before).then_some(copy)
+    }
+}

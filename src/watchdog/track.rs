@@ -1,0 +1,265 @@
+//! One thread over time: which poll runs, since when, and what it does.
+//!
+//! A worker that never parks may run one long poll or a thousand short ones. They are told apart
+//! by the soft mark (`docs/architecture.md`, "Which poll"): the signal handler reads the poll's
+//! budget and takes one to four units of it; the next sample that finds exactly what was left
+//! looks at the same poll.
+#![forbid(unsafe_code)]
+
+use crate::evidence::{HoldEvidence, Identity, RawStack, Sample};
+use crate::ids::{CodeAddress, CpuNanos, KernelTid, Nanos, ScopeId, ThreadNo};
+use crate::slots::label::Label;
+use crate::slots::record::RawFacts;
+use std::collections::HashMap;
+
+/// Samples in a row that must find the same poll before it may fail a test.
+pub const PROOF: u32 = 5;
+/// A poll that used up to so many units between two samples is probably the same.
+const USED: u8 = 16;
+/// So many samples carry a mark each; after that every doubling does.
+const MARKED: u32 = 6;
+
+/// What one sample said, without its stack copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    pub at: Nanos,
+    pub cpu: CpuNanos,
+    pub beat: u32,
+    pub facts: RawFacts,
+    /// Budget left before the mark; `None`: unlimited.
+    pub left: Option<u8>,
+    pub taken: u8,
+}
+
+/// How a sample relates to the one before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Relation {
+    NotAPoll,
+    Same,
+    ProbablySame,
+    New,
+}
+
+/// Compares a sample with the one before: pure.
+pub fn relation(before: Option<&Seen>, now: &Seen) -> Relation {
+    let Some(left) = now.left else { return Relation::NotAPoll };
+    let Some(before) = before else { return Relation::New };
+    let Some(was) = before.left else { return Relation::New };
+    let marked = was.saturating_sub(before.taken);
+    if now.facts.task != before.facts.task || now.beat != before.beat {
+        return Relation::New;
+    }
+    if left == marked {
+        Relation::Same
+    } else if left < marked && marked - left <= USED {
+        Relation::ProbablySame
+    } else {
+        Relation::New
+    }
+}
+
+/// One poll that goes on.
+pub struct Hold {
+    pub scope: ScopeId,
+    pub label: Label,
+    pub first: Seen,
+    pub last: Seen,
+    /// Samples in a row that were certainly the same poll, up to the last one.
+    run: u32,
+    run_begun: Seen,
+    /// The longest such run that is a proof: its CPU and wall time.
+    proven: Option<(CpuNanos, Nanos)>,
+    /// Some link was only probable.
+    doubtful: bool,
+    pub samples: u32,
+    stacks: HashMap<RawStack, u32>,
+    /// Run-queue wait at the first sample.
+    pub waited_before: Nanos,
+    pub in_calls: Nanos,
+    pub stalled: Nanos,
+    /// Asleep outside of any call: proven by unchanged run statistics.
+    pub asleep: Nanos,
+    pub syscall: Option<i64>,
+}
+
+impl Hold {
+    pub fn begin(
+        scope: ScopeId,
+        label: Label,
+        seen: Seen,
+        stack: RawStack,
+        waited_before: Nanos,
+    ) -> Hold {
+        Hold {
+            scope,
+            label,
+            first: seen,
+            last: seen,
+            run: 1,
+            run_begun: seen,
+            proven: None,
+            doubtful: false,
+            samples: 1,
+            stacks: HashMap::from([(stack, 1)]),
+            waited_before,
+            in_calls: Nanos::ZERO,
+            stalled: Nanos::ZERO,
+            asleep: Nanos::ZERO,
+            syscall: None,
+        }
+    }
+
+    /// Adds a sample of the same poll.
+    pub fn extend(&mut self, seen: Seen, stack: RawStack, relation: Relation) {
+        if relation == Relation::Same {
+            self.run += 1;
+        } else {
+            self.doubtful = true;
+            self.run = 1;
+            self.run_begun = seen;
+        }
+        self.last = seen;
+        self.samples += 1;
+        *self.stacks.entry(stack).or_insert(0) += 1;
+        if self.run >= PROOF {
+            let cpu = self.last.cpu - self.run_begun.cpu;
+            let wall = self.last.at - self.run_begun.at;
+            if self.proven.is_none_or(|(c, _)| cpu > c) {
+                self.proven = Some((cpu, wall));
+            }
+        }
+    }
+
+    /// Units that the next sample shall take.
+    pub fn units(&self, random: u64) -> u8 {
+        if self.samples < MARKED || self.samples.is_power_of_two() {
+            1 + (random & 3) as u8
+        } else {
+            0
+        }
+    }
+
+    /// Whether the hold is certainly one poll.
+    pub fn is_proven(&self) -> bool {
+        self.proven.is_some() || self.asleep.0 > 0
+    }
+
+    pub fn wall(&self) -> Nanos {
+        self.last.at - self.first.at
+    }
+
+    pub fn cpu(&self) -> CpuNanos {
+        self.last.cpu - self.first.cpu
+    }
+
+    /// The stack seen most often.
+    pub fn stack(&self) -> Option<&RawStack> {
+        self.stacks.iter().max_by_key(|(_, n)| **n).map(|(s, _)| s)
+    }
+
+    /// What is known of it, as evidence. With a probable link in it, the longest run without one
+    /// speaks alone if that is proof enough for `busy_limit`.
+    pub fn evidence(
+        &self,
+        thread: ThreadNo,
+        tid: KernelTid,
+        waited_now: Nanos,
+        busy_limit: Nanos,
+        running: bool,
+    ) -> HoldEvidence {
+        let whole = (self.cpu(), self.wall());
+        let (identity, (cpu, wall)) = match (self.proven, self.doubtful) {
+            (Some(_), false) => (Identity::Same, whole),
+            (Some(proven), true) if proven.0 .0 >= busy_limit.0 => (Identity::Same, proven),
+            _ if self.asleep.0 > 0 => (Identity::Same, whole),
+            _ => (Identity::Probably, whole),
+        };
+        HoldEvidence {
+            who: super::collect::who(self.scope, thread, tid, self.label, &self.first.facts),
+            identity,
+            at: self.first.at,
+            count: 1,
+            total: wall + self.asleep,
+            max: Nanos(wall.0.max(self.asleep.0)),
+            cpu,
+            asleep: self.asleep,
+            excused: waited_now.saturating_sub(self.waited_before) + self.stalled,
+            in_calls: self.in_calls,
+            samples: self
+                .stacks
+                .iter()
+                .map(|(stack, weight)| Sample { stack: stack.clone(), weight: *weight })
+                .collect(),
+            syscall: self.syscall,
+            running,
+        }
+    }
+}
+
+/// Turns a copied stack's addresses into a raw stack.
+pub fn raw(addresses: Vec<CodeAddress>, truncated: bool) -> RawStack {
+    RawStack { addresses, truncated }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(at: u64, left: Option<u8>, taken: u8) -> Seen {
+        let facts = RawFacts { constrained: left.is_some(), task: 7, ..RawFacts::default() };
+        Seen {
+            at: Nanos::from_millis(at),
+            cpu: CpuNanos::from_millis(at),
+            beat: 2,
+            facts,
+            left,
+            taken,
+        }
+    }
+
+    #[test]
+    fn relations() {
+        let before = seen(0, Some(100), 3);
+        let is = |now: Seen| relation(Some(&before), &now);
+        assert_eq!(is(seen(4, Some(97), 0)), Relation::Same);
+        assert_eq!(is(seen(4, Some(96), 0)), Relation::ProbablySame);
+        assert_eq!(is(seen(4, Some(81), 0)), Relation::ProbablySame);
+        assert_eq!(is(seen(4, Some(80), 0)), Relation::New);
+        assert_eq!(is(seen(4, Some(98), 0)), Relation::New);
+        assert_eq!(is(seen(4, Some(128), 0)), Relation::New);
+        assert_eq!(is(seen(4, None, 0)), Relation::NotAPoll);
+        assert_eq!(is(Seen { beat: 4, ..seen(4, Some(97), 0) }), Relation::New);
+        let other = RawFacts { task: 8, ..before.facts };
+        assert_eq!(is(Seen { facts: other, ..seen(4, Some(97), 0) }), Relation::New);
+        assert_eq!(relation(None, &before), Relation::New);
+    }
+
+    fn hold(links: &[Relation]) -> HoldEvidence {
+        let stack = RawStack::default();
+        let mut hold = Hold::begin(ScopeId(0), Label::NONE, seen(0, Some(128), 1), stack, Nanos(0));
+        for (i, link) in links.iter().enumerate() {
+            hold.extend(seen(4 * (i as u64 + 1), Some(100), 0), RawStack::default(), *link);
+        }
+        hold.evidence(ThreadNo(1), KernelTid(1), Nanos(0), Nanos::from_millis(20), false)
+    }
+
+    #[test]
+    fn five_in_a_row_prove_it() {
+        use Relation::*;
+        assert_eq!(hold(&[Same; 3]).identity, Identity::Probably);
+        assert_eq!(hold(&[Same; 4]).identity, Identity::Same);
+        assert_eq!(hold(&[Same; 4]).cpu, CpuNanos::from_millis(16));
+    }
+
+    #[test]
+    fn a_probable_link_leaves_only_the_run_that_proves_itself() {
+        use Relation::*;
+        let short = [Same, Same, Same, Same, ProbablySame, Same, Same, Same];
+        let e = hold(&short);
+        assert_eq!(e.identity, Identity::Probably, "16 ms proven, limit 20");
+        assert_eq!(e.cpu, CpuNanos::from_millis(32));
+        let long = [ProbablySame, Same, Same, Same, Same, Same, Same, ProbablySame];
+        let e = hold(&long);
+        assert_eq!((e.identity, e.cpu), (Identity::Same, CpuNanos::from_millis(24)));
+    }
+}

@@ -1,0 +1,598 @@
+//! All threads under the watchdog's eyes, and what came of it.
+
+use super::cadence::Look;
+use super::collect::{self, Collected, Names};
+use super::excuse::{Closed, Wait};
+use super::track::{self, Hold, Relation, Seen};
+use crate::capture::arena::Buffer;
+use crate::capture::unwind::Unwinder;
+use crate::evidence::{CallEvidence, HoldEvidence, RawStack, Who};
+use crate::ids::{CpuNanos, KernelTid, Nanos, ScopeId, ThreadNo};
+use crate::slots::record::Record;
+use crate::slots::slot::{flag, Inside, Slot};
+use crate::slots::{queue, table};
+use crate::sys::{clock, schedstat, signal, thread};
+
+/// A poll or call that has not come back for a long time.
+pub struct Announcement {
+    pub who: Who,
+    pub held: Nanos,
+    pub stack: Option<RawStack>,
+    /// The call it is inside of.
+    pub call: Option<&'static str>,
+}
+
+/// From this long on a poll that has not ended is announced, and again as it doubles.
+const ANNOUNCE: Nanos = Nanos::from_millis(1000);
+/// After so many samples that were no poll, a thread is left alone until it parks.
+const STRIKES: u32 = 3;
+
+struct Track {
+    no: ThreadNo,
+    beat: u32,
+    /// When this beat was first seen.
+    since: Nanos,
+    /// CPU time at the last look, and at the last sample.
+    cpu: CpuNanos,
+    sampled_cpu: CpuNanos,
+    hold: Option<Hold>,
+    buffer: Option<Box<Buffer>>,
+    /// The sample under way is of a thread that sleeps.
+    asleep_sample: bool,
+    strikes: u32,
+    stat: Option<schedstat::SchedStat>,
+    still: u32,
+    still_since: Nanos,
+    /// The sleep has been looked into.
+    still_known: bool,
+    announced: Nanos,
+    last_call: Nanos,
+}
+
+impl Track {
+    fn new(no: ThreadNo) -> Track {
+        Track {
+            no,
+            beat: u32::MAX,
+            since: Nanos::ZERO,
+            cpu: CpuNanos::ZERO,
+            sampled_cpu: CpuNanos::ZERO,
+            hold: None,
+            buffer: None,
+            asleep_sample: false,
+            strikes: 0,
+            stat: None,
+            still: 0,
+            still_since: Nanos::ZERO,
+            still_known: false,
+            announced: Nanos::ZERO,
+            last_call: Nanos::ZERO,
+        }
+    }
+}
+
+/// The limits the watchdog itself must know.
+#[derive(Clone, Copy, Debug)]
+pub struct Floors {
+    /// The shortest busy limit in force: shorter holds than half of it are not kept.
+    pub busy: Nanos,
+    /// The shortest limit on sleeps.
+    pub asleep: Nanos,
+}
+
+/// The watchdog's memory.
+pub struct Watch {
+    tracks: Vec<Track>,
+    waits: Vec<Wait>,
+    closed: Closed,
+    unwinder: Unwinder,
+    spare: Vec<Box<Buffer>>,
+    pub collected: Collected,
+    pub floors: Floors,
+    record: Box<Record>,
+    random: u64,
+    announcements: Vec<Announcement>,
+    /// A traced process is stopped and continued by its tracer: nothing timed counts.
+    traced: bool,
+    pub polls_sampled: u64,
+}
+
+impl Watch {
+    pub fn new(names: Names, floors: Floors) -> Watch {
+        Watch {
+            tracks: Vec::new(),
+            waits: Vec::new(),
+            closed: Closed::default(),
+            unwinder: Unwinder::default(),
+            spare: Vec::new(),
+            collected: Collected::new(names),
+            floors,
+            record: Box::new(Record::EMPTY),
+            random: clock::now().0 | 1,
+            announcements: Vec::new(),
+            traced: false,
+            polls_sampled: 0,
+        }
+    }
+
+    /// Unwinds once, so that the first real sample costs no more than others.
+    pub fn warm(&mut self) {
+        self.traced = schedstat::traced();
+    }
+
+    /// Takes all finished records out of the queue.
+    pub fn drain(&mut self) {
+        while queue::pop(&mut self.record) {
+            let r = &self.record;
+            let excused = match r.summed {
+                0 => self.excuse(r.thread, r.at, r.wall),
+                _ => Nanos::ZERO,
+            };
+            self.collected.add(&self.record, excused);
+        }
+    }
+
+    /// What does not count of a call that is judged by its time. A long one that the watchdog
+    /// never saw proves nothing.
+    fn excuse(&self, thread: ThreadNo, since: Nanos, wall: Nanos) -> Nanos {
+        if let Some(wait) = self.waits.iter().find(|w| w.is(thread, since)) {
+            return Nanos(wait.excused().0.min(wall.0));
+        }
+        match self.closed.excused(thread, since) {
+            Some(excused) => Nanos(excused.0.min(wall.0)),
+            None => wall,
+        }
+    }
+
+    /// One look at every thread. Returns whether anything is going on.
+    pub fn tick(&mut self, look: Look, tick: Nanos) -> bool {
+        self.drain();
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        if look.stalled.0 > 0 {
+            for wait in &mut self.waits {
+                wait.stall(look.stalled);
+            }
+        }
+        let slots = table::used();
+        while self.tracks.len() < slots.len() {
+            self.tracks.push(Track::new(ThreadNo(0)));
+        }
+        let mut active = false;
+        for (i, slot) in slots.iter().enumerate() {
+            active |= self.look_at(i, slot, look, tick);
+        }
+        self.settle_waits(slots);
+        active
+    }
+
+    /// Ends the waits that are over.
+    fn settle_waits(&mut self, slots: &[Slot]) {
+        let closed = &mut self.closed;
+        self.waits.retain(|wait| {
+            let on = slots.iter().any(|s| {
+                let (inside, since) = s.inside();
+                s.tid().is_some()
+                    && matches!(inside, Inside::Wait | Inside::Timed)
+                    && wait.is(s.no(), since)
+            });
+            if !on {
+                closed.add(wait);
+            }
+            on
+        });
+    }
+
+    /// One look at one thread. Returns whether it must be looked at again soon.
+    fn look_at(&mut self, i: usize, slot: &Slot, look: Look, tick: Nanos) -> bool {
+        let now = look.now;
+        let Some(tid) = slot.tid() else {
+            self.forget(i);
+            return false;
+        };
+        if slot.no() != self.tracks[i].no {
+            self.forget(i);
+            self.tracks[i] = Track::new(slot.no());
+        }
+        if slot.has(flag::OURS | flag::DYING) {
+            return false;
+        }
+        self.harvest(i, slot, tid, now);
+        let beat = slot.beat();
+        if beat != self.tracks[i].beat {
+            self.close(i, tid, false);
+            let t = &mut self.tracks[i];
+            t.beat = beat;
+            t.since = now;
+            t.strikes = 0;
+            t.still = 0;
+            t.still_known = false;
+            t.stat = None;
+            t.announced = Nanos::ZERO;
+            if beat % 2 == 0 {
+                t.cpu = clock::cpu_of(tid).unwrap_or_default();
+                t.sampled_cpu = t.cpu;
+            }
+            return beat % 2 == 0;
+        }
+        if beat % 2 == 1 {
+            return false;
+        }
+        let (inside, since) = slot.inside();
+        if inside != Inside::Nothing {
+            self.look_inside(i, slot, tid, (inside, since), look, tick);
+            return true;
+        }
+        self.look_running(i, slot, tid, look, tick)
+    }
+
+    fn forget(&mut self, i: usize) {
+        if self.tracks[i].no != ThreadNo(0) {
+            self.close(i, KernelTid(0), false);
+            // A thread that is gone answers no request any more.
+            if let Some(buffer) = self.tracks[i].buffer.take() {
+                self.spare.push(buffer);
+            }
+            self.tracks[i] = Track::new(ThreadNo(0));
+        }
+    }
+
+    /// A thread inside of an intercepted call.
+    fn look_inside(
+        &mut self,
+        i: usize,
+        slot: &Slot,
+        tid: KernelTid,
+        (inside, since): (Inside, Nanos),
+        look: Look,
+        tick: Nanos,
+    ) {
+        let held = look.now.saturating_sub(since);
+        let t = &mut self.tracks[i];
+        if let Some(hold) = &mut t.hold {
+            hold.in_calls += tick;
+        }
+        t.still = 0;
+        t.stat = None;
+        if t.last_call != since {
+            t.last_call = since;
+            t.announced = Nanos::ZERO;
+        }
+        let timed = matches!(inside, Inside::Wait | Inside::Timed);
+        if timed && held >= tick && !self.waits.iter().any(|w| w.is(slot.no(), since)) {
+            let others = inside == Inside::Wait;
+            self.waits.push(Wait::notice(slot.no(), tid, since, look.now, others));
+        }
+        if held < ANNOUNCE || held < Nanos(t.announced.0 * 2) {
+            return;
+        }
+        match inside {
+            Inside::Call => {
+                t.announced = held;
+                if let Some(p) = table::pending(slot).read() {
+                    let who = collect::who(slot.scope(), slot.no(), tid, slot.label(), &p.facts);
+                    self.announcements.push(Announcement {
+                        who,
+                        held,
+                        stack: Some(collect::raw_stack(&p.stack)),
+                        call: self.collected.name(p.call),
+                    });
+                }
+            }
+            // A lock without a time-out goes on after a signal: its stack can be had.
+            Inside::Wait if t.buffer.is_none() && restarts(schedstat::in_kernel(tid)) => {
+                t.asleep_sample = true;
+                self.request(i, slot, tid, 0);
+            }
+            _ => {}
+        }
+    }
+
+    /// A thread that neither parks nor is inside of a call.
+    fn look_running(
+        &mut self,
+        i: usize,
+        slot: &Slot,
+        tid: KernelTid,
+        look: Look,
+        tick: Nanos,
+    ) -> bool {
+        let now = look.now;
+        let Some(cpu) = clock::cpu_of(tid) else { return false };
+        let in_runtime = slot.has(flag::RUNTIME);
+        let t = &mut self.tracks[i];
+        let progress = cpu - t.cpu;
+        t.cpu = cpu;
+        if let Some(hold) = &mut t.hold {
+            hold.stalled += look.stalled;
+            let held = hold.wall();
+            if held >= ANNOUNCE && held >= Nanos(t.announced.0 * 2) && hold.is_proven() {
+                t.announced = held;
+                self.announcements.push(Announcement {
+                    who: collect::who(hold.scope, slot.no(), tid, hold.label, &hold.first.facts),
+                    held,
+                    stack: hold.stack().cloned(),
+                    call: None,
+                });
+            }
+        }
+        if t.buffer.is_some() {
+            return true; // a sample is under way
+        }
+        if progress.0 == 0 {
+            return self.look_asleep(i, slot, tid, now, tick);
+        }
+        t.still = 0;
+        t.still_known = false;
+        t.stat = None;
+        if t.strikes >= STRIKES {
+            return false;
+        }
+        // Enough of its own CPU time since it last parked, and since the last sample: two ticks
+        // before the first one, then one each, growing with the hold.
+        let gap = match &t.hold {
+            Some(hold) => tick.0.max(hold.wall().0 / 20),
+            None => tick.0 * 2,
+        };
+        if now.saturating_sub(t.since).0 >= tick.0 * 2
+            && (cpu - t.sampled_cpu).0 + tick.0 / 4 >= gap
+        {
+            let random = self.random.rotate_left(i as u32);
+            let units = t.hold.as_ref().map_or(1 + (random & 3) as u8, |h| h.units(random));
+            t.sampled_cpu = cpu;
+            t.asleep_sample = false;
+            self.request(i, slot, tid, units);
+        }
+        in_runtime || self.tracks[i].strikes < STRIKES
+    }
+
+    /// A thread that made no progress on a processor since the last look.
+    fn look_asleep(
+        &mut self,
+        i: usize,
+        slot: &Slot,
+        tid: KernelTid,
+        now: Nanos,
+        tick: Nanos,
+    ) -> bool {
+        let t = &mut self.tracks[i];
+        if !slot.has(flag::RUNTIME) || (t.still_known && t.hold.is_none()) {
+            // Not a worker as far as anybody knows, or its sleep is nobody's poll.
+            return false;
+        }
+        let stat = schedstat::of(tid);
+        if stat.is_none() || stat != t.stat {
+            t.stat = stat;
+            t.still = 0;
+            t.still_since = now;
+            return true;
+        }
+        t.still += 1;
+        let asleep = now - t.still_since;
+        if let (Some(hold), true) = (&mut t.hold, t.still_known) {
+            if hold.syscall.is_some() {
+                hold.asleep = Nanos(hold.asleep.0.max((now - hold.first.at).0));
+                hold.last.at = now;
+            }
+            return true;
+        }
+        if t.still >= 2 && asleep.0 + 2 * tick.0 >= self.floors.asleep.0 && !t.still_known {
+            if restarts(schedstat::in_kernel(tid)) {
+                t.asleep_sample = true;
+                self.request(i, slot, tid, 0);
+            } else {
+                t.still_known = true;
+            }
+        }
+        true
+    }
+
+    fn request(&mut self, i: usize, slot: &Slot, tid: KernelTid, units: u8) {
+        let mut buffer = self.spare.pop().unwrap_or_else(Buffer::new);
+        buffer.reset(units);
+        let at: *mut Buffer = &mut *buffer;
+        if slot.request_sample(at as *mut ()) {
+            self.tracks[i].buffer = Some(buffer);
+            if !thread::signal(tid, signal::SAMPLE) && slot.withdraw_sample(at as *mut ()) {
+                self.spare.extend(self.tracks[i].buffer.take());
+            }
+        } else {
+            self.spare.push(buffer);
+        }
+    }
+
+    /// Takes in the sample that was asked for, if it is there.
+    fn harvest(&mut self, i: usize, slot: &Slot, tid: KernelTid, now: Nanos) {
+        if !self.tracks[i].buffer.as_ref().is_some_and(|b| b.is_full()) {
+            return;
+        }
+        let Some(buffer) = self.tracks[i].buffer.take() else { return };
+        let sample = &buffer.sample;
+        let seen = Seen {
+            at: sample.at,
+            cpu: sample.cpu,
+            beat: sample.beat,
+            facts: sample.facts,
+            left: sample.left,
+            taken: sample.taken,
+        };
+        self.polls_sampled += 1;
+        if self.tracks[i].asleep_sample {
+            self.harvest_asleep(i, slot, tid, seen, &buffer, now);
+            self.spare.push(buffer);
+            return;
+        }
+        let before = self.tracks[i].hold.as_ref().map(|h| h.last);
+        match track::relation(before.as_ref(), &seen) {
+            Relation::NotAPoll => {
+                self.close(i, tid, false);
+                self.tracks[i].strikes += 1;
+            }
+            Relation::New => {
+                self.close(i, tid, false);
+                self.tracks[i].strikes = 0;
+                let (addresses, cut) = self.unwinder.addresses(sample);
+                let waited = schedstat::of(tid).map_or(Nanos::ZERO, |s| s.waited);
+                let stack = track::raw(addresses, cut);
+                self.tracks[i].hold =
+                    Some(Hold::begin(slot.scope(), slot.label(), seen, stack, waited));
+            }
+            same => {
+                let (addresses, cut) = self.unwinder.addresses(sample);
+                if let Some(hold) = &mut self.tracks[i].hold {
+                    hold.extend(seen, track::raw(addresses, cut), same);
+                }
+            }
+        }
+        self.spare.push(buffer);
+    }
+
+    fn harvest_asleep(
+        &mut self,
+        i: usize,
+        slot: &Slot,
+        tid: KernelTid,
+        seen: Seen,
+        buffer: &Buffer,
+        now: Nanos,
+    ) {
+        let (addresses, cut) = self.unwinder.addresses(&buffer.sample);
+        let stack = track::raw(addresses, cut);
+        let (inside, since) = slot.inside();
+        if inside == Inside::Wait {
+            let held = now.saturating_sub(since);
+            self.tracks[i].announced = held;
+            if seen.facts.constrained {
+                self.announcements.push(Announcement {
+                    who: collect::who(slot.scope(), slot.no(), tid, slot.label(), &seen.facts),
+                    held,
+                    stack: Some(stack),
+                    call: Some("futex"),
+                });
+            }
+            return;
+        }
+        let number = match schedstat::in_kernel(tid) {
+            Some(schedstat::InKernel::Call { number, .. }) => Some(number),
+            _ => None,
+        };
+        let t = &mut self.tracks[i];
+        t.still_known = true;
+        // The signal itself was a moment on a processor.
+        t.stat = schedstat::of(tid);
+        t.cpu = clock::cpu_of(tid).unwrap_or(t.cpu);
+        if !seen.facts.constrained || number.is_none() {
+            return;
+        }
+        let begun = t.still_since;
+        self.close(i, tid, false);
+        let waited = self.tracks[i].stat.map_or(Nanos::ZERO, |s| s.waited);
+        let first = Seen { at: begun, ..seen };
+        let mut hold = Hold::begin(slot.scope(), slot.label(), first, stack, waited);
+        hold.syscall = number;
+        hold.asleep = now - begun;
+        hold.last.at = now;
+        let t = &mut self.tracks[i];
+        t.hold = Some(hold);
+        t.still_known = true;
+    }
+
+    /// Ends a thread's hold and keeps it, if it is long enough for anybody.
+    fn close(&mut self, i: usize, tid: KernelTid, running: bool) {
+        let Some(hold) = self.tracks[i].hold.take() else { return };
+        if let Some(evidence) = self.judgeable(&hold, self.tracks[i].no, tid, running) {
+            self.collected.add_hold(evidence);
+        }
+    }
+
+    fn judgeable(
+        &self,
+        hold: &Hold,
+        no: ThreadNo,
+        tid: KernelTid,
+        running: bool,
+    ) -> Option<HoldEvidence> {
+        let long = hold.cpu().0 * 2 >= self.floors.busy.0 || hold.asleep >= self.floors.asleep;
+        if !long || self.traced {
+            return None;
+        }
+        let waited = schedstat::of(tid).map_or(hold.waited_before, |s| s.waited);
+        Some(hold.evidence(no, tid, waited, self.floors.busy, running))
+    }
+
+    /// What has not ended yet: holds, and calls that did not return.
+    pub fn unfinished(&self, scope: ScopeId) -> (Vec<CallEvidence>, Vec<HoldEvidence>) {
+        let now = clock::now();
+        let mut calls = Vec::new();
+        let mut holds = Vec::new();
+        for (slot, track) in table::used().iter().zip(&self.tracks) {
+            let Some(tid) = slot.tid() else { continue };
+            if slot.scope() != scope || slot.no() != track.no || table::own_is(slot) {
+                continue;
+            }
+            if let Some(hold) = &track.hold {
+                holds.extend(self.judgeable(hold, track.no, tid, true));
+            }
+            let (inside, since) = slot.inside();
+            if inside == Inside::Call {
+                if let Some(p) = table::pending(slot).read() {
+                    let mut record = Record::EMPTY;
+                    record.call = p.call;
+                    record.thread = slot.no();
+                    record.tid = tid;
+                    record.scope = scope;
+                    record.label = slot.label();
+                    record.at = since;
+                    record.wall = now.saturating_sub(since);
+                    record.facts = p.facts;
+                    record.object = p.object;
+                    record.stack = p.stack;
+                    calls.extend(self.collected.single(&record));
+                }
+            }
+        }
+        for call in &mut calls {
+            call.running = true;
+        }
+        (calls, holds)
+    }
+
+    /// What is to be said now.
+    pub fn announcements(&mut self) -> Vec<Announcement> {
+        std::mem::take(&mut self.announcements)
+    }
+
+    /// Closes the holds of threads that returned to their scheduler, without waiting for a tick.
+    pub fn settle(&mut self) {
+        self.drain();
+        let slots = table::used();
+        for (i, slot) in slots.iter().enumerate().take(self.tracks.len()) {
+            let gone = slot.tid().is_none() || slot.no() != self.tracks[i].no;
+            if gone {
+                self.forget(i);
+            } else if slot.beat() != self.tracks[i].beat {
+                self.close(i, slot.tid().unwrap_or(KernelTid(0)), false);
+            }
+        }
+    }
+}
+
+/// Whether the thread sleeps in a system call that a signal handler with `SA_RESTART` does not
+/// change for the program. Reads with a time-out on their socket, polls, naps, timed futexes and
+/// large writes are not among them.
+fn restarts(doing: Option<schedstat::InKernel>) -> bool {
+    let Some(schedstat::InKernel::Call { number, args }) = doing else { return false };
+    match number {
+        libc::SYS_futex => {
+            let command = args[1] as i32 & 0x7f;
+            matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET) && args[3] == 0
+                || command == libc::FUTEX_LOCK_PI && args[3] == 0
+        }
+        libc::SYS_wait4 | libc::SYS_waitid | libc::SYS_flock => true,
+        libc::SYS_fsync | libc::SYS_fdatasync => true,
+        libc::SYS_openat | libc::SYS_open => true,
+        libc::SYS_fcntl => args[1] as i32 == libc::F_SETLKW,
+        _ => false,
+    }
+}
