@@ -1,1 +1,40 @@
-//! The attribute macros of stallhound.
+//! The macros behind `stallhound::watch_all!` and `#[stallhound::test]`.
+//!
+//! Depend on `stallhound`; this crate is pinned by it to one exact version and has no interface
+//! of its own. What the macros do for a user is written where `stallhound` re-exports them. Here:
+//!
+//! - `args` reads the arguments, `duration` the limits among them;
+//! - `function` takes a function apart without looking into its body;
+//! - one module for each macro: `watch_all`, `test_attribute`, `guard`.
+//!
+//! Expansions name nothing of `stallhound` but its `__private` module.
+#![forbid(unsafe_code)]
+
+mod args;
+mod duration;
+mod function;
+mod guard;
+mod test_attribute;
+mod watch_all;
+
+use proc_macro::TokenStream;
+
+/// `#[stallhound::test]`. Its docs are in `stallhound`.
+#[proc_macro_attribute]
+pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    test_attribute::expand(arguments.into(), item.into()).into()
+}
+
+/// What `#[stallhound::test]` leaves on the function for after tokio's attribute.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn guard(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    guard::expand(arguments.into(), item.into()).into()
+}
+
+/// `configure! { (SETTINGS) name = value, … }`: the settings with the arguments of `watch_all!`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn configure(input: TokenStream) -> TokenStream {
+    watch_all::expand(input.into()).into()
+}

@@ -1,0 +1,74 @@
+//! `watch_all!`, and the settings every front end of the macros starts from.
+//!
+//! They are `macro_rules` because lints and editions go by the crate a token comes from, and
+//! because `$crate` finds us under any name.
+#![forbid(unsafe_code)]
+
+/// Watches every tokio runtime of this program, and fails it if a task held a worker.
+///
+/// Write it once, in the root of a test binary: a file in `tests/`, a file in `benches/`, or
+/// the library itself under `#[cfg(test)]`. The tests stay as they are, `#[tokio::test]` included.
+///
+/// ```
+/// stallhound::watch_all!();
+/// # fn main() {}
+/// ```
+///
+/// All arguments are optional, and each may be given once:
+///
+/// | argument | value | says |
+/// |---|---|---|
+/// | `threshold` | a duration | a hold asleep fails from this long on; 10 ms |
+/// | `busy_threshold` | a duration | a hold on a processor fails from this long on; 50 ms, four times that in a build with debug assertions |
+/// | `level` | `warn` or `deny` | `warn`: everything is said, nothing fails |
+/// | `require` | `true` or `false` | `true`: fails where the detector cannot work |
+///
+/// A duration stands in quotes: `"5ms"`, `"1.5s"`, with one of the units `ns`, `us`, `µs`, `ms`,
+/// `s`, `min`.
+///
+/// ```
+/// stallhound::watch_all!(threshold = "5ms", busy_threshold = "0.1s", level = warn, require = true);
+/// # fn main() {}
+/// ```
+///
+/// # Limits
+///
+/// It arms before `main`. Where that is not possible, which is everywhere but on Linux, it
+/// compiles and does nothing.
+#[macro_export]
+macro_rules! watch_all {
+    ($($arguments:tt)*) => {
+        const _: () = {
+            static SETTINGS: $crate::__private::Settings =
+                $crate::__private::configure! { ($crate::__private::settings!()) $($arguments)* };
+            #[cfg(target_os = "linux")]
+            extern "C" fn arm() {
+                $crate::__private::arm(&SETTINGS)
+            }
+            #[cfg(target_os = "linux")]
+            #[used]
+            #[link_section = ".init_array"]
+            static ARM: extern "C" fn() = arm;
+            // Elsewhere: the arguments are checked, and nothing is armed.
+            #[cfg(not(target_os = "linux"))]
+            const _: &$crate::__private::Settings = &SETTINGS;
+        };
+    };
+}
+
+/// Where the outermost macro call stands, and in what kind of crate. Everything in it is evaluated
+/// in the crate that is being compiled: the user's.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __settings {
+    () => {
+        $crate::__private::Settings::new(
+            ::core::env!("CARGO_CRATE_NAME"),
+            ::core::env!("CARGO_MANIFEST_DIR"),
+            ::core::option_env!("CARGO_TARGET_TMPDIR").is_some(),
+            ::core::cfg!(debug_assertions),
+            ::core::file!(),
+            ::core::line!(),
+        )
+    };
+}
