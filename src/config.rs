@@ -89,6 +89,8 @@ pub enum Switch {
     Warn,
     /// `deny`: fails even where the code says `level = "warn"`.
     Deny,
+    /// Not a value it knows: said once, and then as the code says.
+    Invalid,
 }
 
 /// Reads the value of `STALLHOUND`.

@@ -10,10 +10,15 @@ mod slots;
 mod capture;
 mod hooks;
 mod watchdog;
+mod symbolize;
+mod detector;
+
+mod scope;
+mod macros;
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
-mod macros;
+pub use scope::allow_blocking;
 
 /// `#[tokio::test]`, watched: the test fails if one of its tasks held a worker.
 ///

@@ -1,5 +1,7 @@
 //! What the macros' expansions name. Not public interface: it may change in any version.
 
+use crate::detector;
+use crate::report::model::Report;
 use std::time::Duration;
 
 pub use crate::__settings as settings;
@@ -72,23 +74,92 @@ impl Settings {
 }
 
 /// Arms the process. Called before `main`, once for each `watch_all!` line.
-pub fn arm(_: &'static Settings) {}
+pub fn arm(settings: &'static Settings) {
+    detector::arm_process(settings);
+}
 
 /// Opens the guarded part of a test, whose name is given in full.
 pub fn begin(settings: &'static Settings, test: &'static str) -> Scope {
-    let _ = (settings, test);
-    Scope(())
+    Scope { open: Some(detector::open(settings, test)), settings }
 }
 
 /// A test while it runs.
 #[must_use]
-pub struct Scope(());
+pub struct Scope {
+    open: Option<detector::Open>,
+    settings: &'static Settings,
+}
 
 impl Scope {
     /// Ends the test and judges it.
-    pub fn finish(self) {}
+    ///
+    /// # Panics
+    ///
+    /// With the report, if there are findings.
+    #[track_caller]
+    pub fn finish(mut self) {
+        let Some(open) = self.open.take() else { return };
+        let report = open.close();
+        if self.settings.should_panic {
+            if !report.is_clean() {
+                detector::defer(report);
+            }
+            return;
+        }
+        if let Some(why) = detector::broken().filter(|_| self.settings.require) {
+            panic!("stallhound is required here, but: {why}");
+        }
+        let style = detector::style();
+        let text = crate::report::text::render(&report, &style);
+        if report.is_clean() {
+            // Notes are for whoever looks at the output of a passing test.
+            if !text.is_empty() {
+                eprint!("{text}");
+            }
+            return;
+        }
+        panic!("{}", text.trim_end());
+    }
 }
 
 impl Drop for Scope {
-    fn drop(&mut self) {}
+    /// The test panicked, or left early: its own message comes first, ours is added.
+    fn drop(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        let report = open.close();
+        if report.is_clean() {
+            return;
+        }
+        if self.settings.should_panic {
+            // The panic makes this test pass.
+            detector::defer(report);
+        } else {
+            eprint!("{}", crate::report::text::render(&report, &detector::style()));
+        }
+    }
+}
+
+/// For this project's own tests: a scope whose report is handed out.
+pub struct Recording(detector::Open);
+
+/// Opens a [`Recording`] on the calling thread.
+pub fn begin_recording(settings: &'static Settings, name: &str) -> Recording {
+    Recording(detector::open(settings, name))
+}
+
+impl Recording {
+    /// Ends it and judges what happened in it.
+    pub fn finish(self) -> Report {
+        self.0.close()
+    }
+}
+
+/// For this project's own tests: what the process scope saw so far.
+pub fn snapshot() -> Report {
+    detector::snapshot()
+}
+
+/// For this project's own tests and benches: how often the watchdog woke up so far.
+pub fn watchdog_wakeups() -> u64 {
+    detector::wakeups()
 }

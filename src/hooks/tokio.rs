@@ -181,14 +181,8 @@ pub fn facts_in_handler() -> (RawFacts, Option<u8>) {
     (facts, left)
 }
 
-/// All facts, the runtime's included. Not for handlers: takes and drops a handle.
-pub fn facts() -> RawFacts {
-    let (mut facts, _) = facts_in_handler();
-    add_runtime(&mut facts);
-    facts
-}
-
-/// Flavor, number and size of the runtime this thread is inside of.
+/// Flavor, number and size of the runtime this thread is inside of. Not for handlers: takes and
+/// drops a handle.
 pub fn add_runtime(facts: &mut RawFacts) {
     if let Ok(handle) = tokio::runtime::Handle::try_current() {
         facts.flavor = match handle.runtime_flavor() {
@@ -204,6 +198,12 @@ pub fn add_runtime(facts: &mut RawFacts) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn facts() -> RawFacts {
+        let (mut facts, _) = facts_in_handler();
+        add_runtime(&mut facts);
+        facts
+    }
 
     fn current() -> tokio::runtime::Runtime {
         tokio::runtime::Builder::new_current_thread().build().unwrap()

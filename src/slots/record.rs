@@ -105,6 +105,8 @@ pub struct Record {
     pub requested: Nanos,
     /// Measured by the thread itself (sums): time waited for a processor.
     pub waited: Nanos,
+    /// Judged by its time: a lock wait, a file call, a sum.
+    pub timed: bool,
     /// Sums: how many calls of one poll. 0: a single call.
     pub summed: u32,
     /// Sums: certainly one poll.
@@ -126,6 +128,7 @@ impl Record {
         cpu: CpuNanos::ZERO,
         requested: Nanos::ZERO,
         waited: Nanos::ZERO,
+        timed: false,
         summed: 0,
         certain: false,
         facts: RawFacts {

@@ -100,6 +100,10 @@ pub struct Slot {
     wakes: AtomicU32,
     /// The id under which tokio launched this worker, once learnt.
     launch: AtomicU64,
+    /// The runtime it was last seen inside of: its number,
+    runtime: AtomicU64,
+    /// and its flavor (top byte) and number of workers.
+    workers: AtomicU32,
     /// Depth of `allow_blocking`.
     pub allow: AtomicU32,
     start_routine: AtomicUsize,
@@ -123,6 +127,8 @@ impl Slot {
             since: AtomicU64::new(0),
             wakes: AtomicU32::new(0),
             launch: AtomicU64::new(0),
+            runtime: AtomicU64::new(0),
+            workers: AtomicU32::new(0),
             allow: AtomicU32::new(0),
             start_routine: AtomicUsize::new(0),
             stack_low: AtomicUsize::new(0),
@@ -158,6 +164,8 @@ impl Slot {
         self.inside.store(0, Ordering::Relaxed);
         self.wakes.store(0, Ordering::Relaxed);
         self.launch.store(0, Ordering::Relaxed);
+        self.runtime.store(0, Ordering::Relaxed);
+        self.workers.store(0, Ordering::Relaxed);
         self.allow.store(0, Ordering::Relaxed);
         self.start_routine.store(start_routine, Ordering::Relaxed);
         self.stack_low.store(stack.0, Ordering::Relaxed);
@@ -291,6 +299,19 @@ impl Slot {
     pub fn woke(&self) {
         let n = self.wakes.load(Ordering::Relaxed);
         self.wakes.store(n.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Number, flavor and workers of the runtime it was last seen inside of; 0: not known.
+    pub fn runtime(&self) -> (u64, u8, u32) {
+        let workers = self.workers.load(Ordering::Relaxed);
+        (self.runtime.load(Ordering::Relaxed), (workers >> 24) as u8, workers & 0xff_ffff)
+    }
+
+    /// Owner only.
+    pub fn set_runtime(&self, number: u64, flavor: u8, workers: u32) {
+        self.runtime.store(number, Ordering::Relaxed);
+        let word = (flavor as u32) << 24 | workers.min(0xff_ffff);
+        self.workers.store(word, Ordering::Relaxed);
     }
 
     pub fn launch(&self) -> u64 {

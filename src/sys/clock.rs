@@ -33,10 +33,3 @@ pub fn cpu_of(tid: KernelTid) -> Option<CpuNanos> {
     super::raw::set_errno(saved);
     value
 }
-
-/// Wall-clock time between `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC`: grows while suspended.
-pub fn suspended() -> Nanos {
-    let boot = read(libc::CLOCK_BOOTTIME).unwrap_or(0);
-    let mono = read(libc::CLOCK_MONOTONIC).unwrap_or(0);
-    Nanos(boot.saturating_sub(mono))
-}

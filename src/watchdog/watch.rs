@@ -8,10 +8,11 @@ use crate::capture::arena::Buffer;
 use crate::capture::unwind::Unwinder;
 use crate::evidence::{CallEvidence, HoldEvidence, RawStack, Who};
 use crate::ids::{CpuNanos, KernelTid, Nanos, ScopeId, ThreadNo};
-use crate::slots::record::Record;
+use crate::slots::record::{RawFacts, Record};
 use crate::slots::slot::{flag, Inside, Slot};
 use crate::slots::{queue, table};
 use crate::sys::{clock, schedstat, signal, thread};
+use core::sync::atomic::Ordering;
 
 /// A poll or call that has not come back for a long time.
 pub struct Announcement {
@@ -120,12 +121,17 @@ impl Watch {
         self.traced = schedstat::traced();
     }
 
+    /// Whether a sample can be unwound: more than the frame it was taken in.
+    pub fn try_unwind(&mut self, buffer: &Buffer) -> bool {
+        self.unwinder.addresses(&buffer.sample).0.len() > 1
+    }
+
     /// Takes all finished records out of the queue.
     pub fn drain(&mut self) {
         while queue::pop(&mut self.record) {
             let r = &self.record;
-            let excused = match r.summed {
-                0 => self.excuse(r.thread, r.at, r.wall),
+            let excused = match (r.timed, r.summed) {
+                (true, 0) => self.excuse(r.thread, r.at, r.wall),
                 _ => Nanos::ZERO,
             };
             self.collected.add(&self.record, excused);
@@ -300,6 +306,12 @@ impl Watch {
     ) -> bool {
         let now = look.now;
         let Some(cpu) = clock::cpu_of(tid) else { return false };
+        if slot.allow.load(Ordering::Relaxed) != 0 {
+            self.close(i, tid, false);
+            self.tracks[i].cpu = cpu;
+            self.tracks[i].sampled_cpu = cpu;
+            return true;
+        }
         let in_runtime = slot.has(flag::RUNTIME);
         let t = &mut self.tracks[i];
         let progress = cpu - t.cpu;
@@ -409,11 +421,12 @@ impl Watch {
         }
         let Some(buffer) = self.tracks[i].buffer.take() else { return };
         let sample = &buffer.sample;
+        let (runtime, flavor, workers) = slot.runtime();
         let seen = Seen {
             at: sample.at,
             cpu: sample.cpu,
             beat: sample.beat,
-            facts: sample.facts,
+            facts: RawFacts { runtime, flavor, workers, ..sample.facts },
             left: sample.left,
             taken: sample.taken,
         };
@@ -571,7 +584,8 @@ impl Watch {
             let gone = slot.tid().is_none() || slot.no() != self.tracks[i].no;
             if gone {
                 self.forget(i);
-            } else if slot.beat() != self.tracks[i].beat {
+            } else if slot.beat() != self.tracks[i].beat || table::own_is(slot) {
+                // Parked since, or it is us: no poll runs here.
                 self.close(i, slot.tid().unwrap_or(KernelTid(0)), false);
             }
         }

@@ -9,7 +9,7 @@ use super::{births, reentry, sums};
 use crate::hooks::tokio::{self, Glance};
 use crate::ids::{CpuNanos, Nanos};
 use crate::slots::record::{Addresses, CallId, Object, ObjectKind, RawFacts, Record, ADDRESS, OBJECT};
-use crate::slots::slot::{Inside, Slot, Sum};
+use crate::slots::slot::{flag, Inside, Slot, Sum};
 use crate::slots::{alarm, queue, table};
 use crate::sys::{clock, descriptor, raw, schedstat, thread};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -265,6 +265,7 @@ fn long(slot: &'static Slot, id: CallId, look: &Look, seen: Glance, at: Nanos, w
         SEEN.fetch_add(1, Ordering::Relaxed);
         let mut record = Record::EMPTY;
         fill(&mut record, slot, id, at, wall);
+        record.timed = true;
         record.facts = facts;
         spell(look, &mut record.object);
         trace(&mut record.stack);
@@ -376,6 +377,13 @@ pub unsafe fn wait<R: Copy>(
     result
 }
 
+/// Remembers which runtime this thread is inside of: a signal handler cannot ask.
+fn remember_runtime(slot: &'static Slot) {
+    let mut facts = RawFacts::default();
+    tokio::add_runtime(&mut facts);
+    slot.set_runtime(facts.runtime, facts.flavor, facts.workers);
+}
+
 #[inline(never)]
 fn asleep_in(slot: &'static Slot, seen: Glance) -> Sleep {
     slot.seen_in_runtime();
@@ -392,6 +400,7 @@ fn asleep_in(slot: &'static Slot, seen: Glance) -> Sleep {
             // under, and no task's.
             if slot.launch() == 0 && facts.worker_known {
                 slot.set_launch(task);
+                remember_runtime(slot);
             }
             Sleep::Unlimited
         }
@@ -416,12 +425,17 @@ pub unsafe fn epoll<R: Copy>(
     ready: impl FnOnce() -> Option<R>,
     failed: impl FnOnce(&R) -> bool,
 ) -> R {
-    if !descriptors::is_driver(fd) && !learn(fd) {
+    if !descriptors::is_driver(fd) && !learn(slot, fd) {
         let look = super::look::readiness(may_wait);
         // SAFETY: passed on.
         return unsafe { call(slot, id, look, real, ready, failed) };
     }
-    slot.seen_in_runtime();
+    if !slot.has(flag::RUNTIME) || slot.runtime().1 == 0 {
+        slot.seen_in_runtime();
+        let errno = raw::errno();
+        remember_runtime(slot);
+        raw::set_errno(errno);
+    }
     if !may_wait {
         slot.turn();
         return real();
@@ -438,7 +452,7 @@ pub unsafe fn epoll<R: Copy>(
 /// Whether a scheduler waits here: inside of a runtime, and no poll is running.
 #[cold]
 #[inline(never)]
-fn learn(fd: i32) -> bool {
+fn learn(slot: &'static Slot, fd: i32) -> bool {
     let seen = tokio::glance();
     if seen == Glance::Outside {
         return false;
@@ -449,5 +463,6 @@ fn learn(fd: i32) -> bool {
         return false;
     }
     descriptors::learn_driver(fd);
+    remember_runtime(slot);
     true
 }

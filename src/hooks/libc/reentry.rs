@@ -32,11 +32,6 @@ pub fn disarm() {
     ARMED.store(0, Ordering::Release);
 }
 
-/// Whether anything is watched.
-pub fn armed() -> bool {
-    ARMED.load(Ordering::Relaxed) != 0
-}
-
 thread_local! {
     /// Stack pointer of the outermost watched call, 0 if none. A call further up the stack than
     /// this one is not nested in it: somebody jumped over it (longjmp), and it counts as over.

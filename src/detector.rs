@@ -1,0 +1,461 @@
+//! The process' detector: arming, scopes, and turning evidence into reports. Together with the
+//! other front ends the only place that knows all stages.
+
+use crate::capture;
+use crate::config::{self, Level, Limits, Switch};
+use crate::evidence::{Capabilities, Category, Evidence, Harness, RawStack};
+use crate::hooks::libc::{births, observe, reentry, start, table as calls};
+use crate::hooks::tokio as ask;
+use crate::ids::{CodeAddress, Nanos, ScopeId};
+use crate::__private::Settings;
+use crate::report::model::Report;
+use crate::slots::record::{CallId, RawFacts};
+use crate::slots::{label, queue, table};
+use crate::symbolize::{Grounds, Package, Symbolizer};
+use crate::sys::{clock, output, schedstat};
+use crate::watchdog::thread::Shared;
+use crate::watchdog::watch::{Announcement, Floors, Watch};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+/// What the process needs once anything is armed.
+struct Detector {
+    shared: Arc<Shared>,
+    capabilities: Capabilities,
+    armed_at: Nanos,
+    /// Only `cargo test -- --list` is wanted: nothing may be said.
+    listing: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Settings of `watch_all!`, if it armed the process.
+    process: Option<Limits>,
+    /// Where `watch_all!` stands.
+    line: Option<&'static Settings>,
+    scopes: HashMap<ScopeId, Limits>,
+    packages: Vec<Package>,
+    /// Reports that could not fail their own test.
+    deferred: Vec<Report>,
+    /// Arming went wrong in a way that must fail the process.
+    broken: Vec<String>,
+    symbolizer: Option<Symbolizer>,
+}
+
+static DETECTOR: OnceLock<Option<Detector>> = OnceLock::new();
+static NEXT_SCOPE: AtomicU32 = AtomicU32::new(1);
+static SAID_BROKEN: AtomicBool = AtomicBool::new(false);
+
+fn lock(detector: &Detector) -> MutexGuard<'_, State> {
+    detector.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The value of `STALLHOUND`, read once. A wrong one is said once, and means what the code says.
+fn switch() -> Switch {
+    static SWITCH: OnceLock<Switch> = OnceLock::new();
+    *SWITCH.get_or_init(|| {
+        let value = std::env::var_os("STALLHOUND").map(|v| v.to_string_lossy().into_owned());
+        match config::parse_switch(value.as_deref()) {
+            Ok(switch) => switch,
+            Err(error) => {
+                if !listing() {
+                    say(&format!("stallhound: {error}\n"));
+                }
+                Switch::Invalid
+            }
+        }
+    })
+}
+
+/// Whether the test binary was only asked what it has.
+fn listing() -> bool {
+    std::env::args_os().skip(1).any(|a| a == "--list")
+}
+
+/// One block of text on the standard error stream, written at once.
+fn say(text: &str) {
+    output::stderr(text.as_bytes());
+}
+
+/// The detector; it is started by the first caller. `None`: `STALLHOUND=off`, or no support.
+fn detector() -> Option<&'static Detector> {
+    DETECTOR
+        .get_or_init(|| {
+            if switch() == Switch::Off {
+                births::turn_off();
+                return None;
+            }
+            Some(begin())
+        })
+        .as_ref()
+}
+
+fn begin() -> Detector {
+    observe::install_tracer(capture::own::stack);
+    let floors = Floors { busy: Nanos(u64::MAX), asleep: Nanos(u64::MAX) };
+    let shared = Arc::new(Shared::new(Watch::new(name_of, floors)));
+    let capabilities = prove(&shared);
+    let started =
+        crate::watchdog::thread::start(shared.clone(), births::learn_std_start, announce).is_ok();
+    let mut broken = Vec::new();
+    if !started {
+        broken.push("its watchdog thread could not be started".to_owned());
+    }
+    // The std start routine is known once the watchdog runs; it is what tells test threads.
+    start::install_gate(at_exit);
+    Detector {
+        shared,
+        capabilities,
+        armed_at: clock::now(),
+        listing: listing(),
+        state: Mutex::new(State { broken, ..State::default() }),
+    }
+}
+
+/// Proves that interception and sampling work, without a runtime.
+fn prove(shared: &Shared) -> Capabilities {
+    shared.lock().warm();
+    let sampling = capture::handler::install(read_facts) && sample_self(shared);
+    Capabilities {
+        interception: calls::in_force(),
+        sampling,
+        schedstat: schedstat::of(crate::sys::thread::own_tid()).is_some(),
+    }
+}
+
+/// Asks the calling thread for a sample and looks whether it came with this very stack.
+fn sample_self(shared: &Shared) -> bool {
+    let Some(slot) = table::own() else { return false };
+    let mut buffer = capture::arena::Buffer::new();
+    buffer.reset(0);
+    let at: *mut capture::arena::Buffer = &mut *buffer;
+    if !slot.request_sample(at as *mut ()) {
+        return false;
+    }
+    // A signal that a thread sends to itself is handled before the call returns.
+    crate::sys::thread::signal(crate::sys::thread::own_tid(), crate::sys::signal::SAMPLE);
+    if !buffer.is_full() {
+        slot.withdraw_sample(at as *mut ());
+        return false;
+    }
+    shared.lock().try_unwind(&buffer)
+}
+
+/// What the signal handler reads from tokio.
+fn read_facts(units: u8) -> (RawFacts, Option<u8>, u8) {
+    let (facts, left) = ask::facts_in_handler();
+    let taken = left.map_or(0, |left| ask::take(left, units));
+    (facts, left, taken)
+}
+
+fn name_of(call: CallId) -> (&'static str, Option<Category>) {
+    let Some(row) = calls::ROWS.get(call.0 as usize) else { return ("?", None) };
+    (row.name, Category::ALL.into_iter().find(|c| c.word() == row.category))
+}
+
+/// The limits that a line in the code asks for, under what the environment says.
+fn limits(settings: &Settings) -> Limits {
+    let mut limits = Limits::default_for(settings.debug_assertions);
+    if let Some(threshold) = settings.threshold {
+        limits.threshold = threshold.into();
+    }
+    if let Some(busy) = settings.busy_threshold {
+        limits.busy_threshold = busy.into();
+    }
+    if settings.warn == Some(true) {
+        limits.cap = Level::Warn;
+    }
+    match switch() {
+        Switch::Warn => limits.cap = Level::Warn,
+        Switch::Deny => limits.cap = Level::Deny,
+        Switch::Unset | Switch::Off | Switch::Invalid => {}
+    }
+    limits
+}
+
+impl Detector {
+    fn enlist(&self, state: &mut State, settings: &Settings, limits: Limits) {
+        let package = Package {
+            crate_name: settings.crate_name.to_owned(),
+            manifest_dir: PathBuf::from(settings.manifest_dir),
+            test_target: settings.test_target,
+        };
+        if !state.packages.contains(&package) {
+            state.packages.push(package);
+            state.symbolizer = None;
+        }
+        let mut watch = self.shared.lock();
+        watch.floors.busy = watch.floors.busy.min(limits.busy_threshold);
+        watch.floors.asleep = watch.floors.asleep.min(limits.threshold);
+        drop(watch);
+        if settings.require || !self.listing {
+            self.say_what_is_missing(state, settings);
+        }
+    }
+
+    /// Says once what does not work here; with `require` it fails the process.
+    fn say_what_is_missing(&self, state: &mut State, settings: &Settings) {
+        let c = self.capabilities;
+        let missing = [
+            (c.interception, "interception (its definitions of libc's functions are not the ones this program calls)"),
+            (c.sampling, "sampling (its signal is blocked or taken)"),
+            (c.schedstat, "run-queue statistics (/proc/self/task/*/schedstat)"),
+        ];
+        let missing: Vec<_> = missing.iter().filter(|m| !m.0).map(|m| m.1).collect();
+        if missing.is_empty() {
+            return;
+        }
+        let text = format!("not working here: {}", missing.join("; "));
+        if settings.require && !state.broken.contains(&text) {
+            state.broken.push(text.clone());
+        }
+        if !self.listing && !SAID_BROKEN.swap(true, Ordering::Relaxed) {
+            say(&format!("stallhound: {text}\n"));
+        }
+    }
+
+    fn evidence(&self, scopes: &[ScopeId], take: bool) -> Evidence {
+        let mut watch = self.shared.lock();
+        watch.settle();
+        let mut evidence = Evidence {
+            capabilities: self.capabilities,
+            calls_in_polls: observe::counters().0,
+            allowed: observe::counters().1,
+            lost: queue::lost() + watch.collected.lost + table::unwatched() as u64,
+            tests_seen: label::count() as u64,
+            armed_at: self.armed_at,
+            ..Evidence::default()
+        };
+        for scope in scopes {
+            let (calls, holds) = if take {
+                watch.collected.take(*scope)
+            } else {
+                watch.collected.copy(*scope)
+            };
+            evidence.calls.extend(calls);
+            evidence.holds.extend(holds);
+            let (calls, holds) = watch.unfinished(*scope);
+            evidence.calls.extend(calls);
+            evidence.holds.extend(holds);
+        }
+        evidence
+    }
+
+    /// Judges evidence: looks up names, classifies, groups.
+    fn judge(&self, state: &mut State, mut evidence: Evidence) -> Report {
+        let packages = state.packages.clone();
+        let symbolizer =
+            state.symbolizer.get_or_insert_with(|| Symbolizer::new(Grounds { packages }));
+        evidence.harness = match births::first_test_stack() {
+            Some(stack) => {
+                let raw = crate::watchdog::collect::raw_stack(stack);
+                crate::symbolize::harness_of(&symbolizer.resolve(&raw))
+            }
+            None => Harness::Process,
+        };
+        let process = state.process.unwrap_or(Limits::default_for(cfg!(debug_assertions)));
+        let scopes = &state.scopes;
+        let limits = |scope: ScopeId| scopes.get(&scope).copied().unwrap_or(process);
+        crate::report::build::build(&evidence, symbolizer, &limits, cores())
+    }
+}
+
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}
+
+/// Arms the whole process, for one `watch_all!` line.
+pub fn arm_process(settings: &'static Settings) {
+    reentry::unwatched(|| {
+        let Some(detector) = detector() else { return };
+        let mut state = lock(detector);
+        if let Some(first) = state.line.filter(|first| !same_line(first, settings)) {
+            let text = format!(
+                "watch_all! stands twice in this program: {}:{} and {}:{}; keep one of them",
+                first.file, first.line, settings.file, settings.line
+            );
+            if !detector.listing {
+                say(&format!("stallhound: {text}\n"));
+            }
+            state.broken.push(text);
+            return;
+        }
+        state.line = Some(settings);
+        let limits = limits(settings);
+        state.process = Some(limits);
+        detector.enlist(&mut state, settings, limits);
+        reentry::arm_process();
+    });
+}
+
+fn same_line(a: &Settings, b: &Settings) -> bool {
+    (a.file, a.line, a.crate_name) == (b.file, b.line, b.crate_name)
+}
+
+/// An open scope: the calling thread and all threads made below it belong to it.
+pub struct Open {
+    scope: ScopeId,
+    before: ScopeId,
+    label: Option<label::Label>,
+    watched: bool,
+}
+
+/// Opens a scope for a test on the calling thread.
+pub fn open(settings: &'static Settings, test: &str) -> Open {
+    reentry::unwatched(|| {
+        let nothing =
+            Open { scope: ScopeId::PROCESS, before: ScopeId::PROCESS, label: None, watched: false };
+        let Some(detector) = detector() else { return nothing };
+        let Some(slot) = table::own() else { return nothing };
+        let scope = ScopeId(NEXT_SCOPE.fetch_add(1, Ordering::Relaxed));
+        let limits = limits(settings);
+        let mut state = lock(detector);
+        detector.enlist(&mut state, settings, limits);
+        state.scopes.insert(scope, limits);
+        drop(state);
+        reentry::open_scope();
+        let short = test.split_once("::").map_or(test, |(_, name)| name);
+        let label = births::set_label(short);
+        observe::rouse();
+        Open { scope, before: slot.enter_scope(scope), label, watched: true }
+    })
+}
+
+impl Open {
+    /// Ends the scope and judges what happened in it.
+    pub fn close(self) -> Report {
+        reentry::unwatched(|| {
+            let Some(detector) = detector().filter(|_| self.watched) else {
+                return Report::default();
+            };
+            if let Some(slot) = table::own() {
+                slot.enter_scope(self.before);
+                if let Some(label) = self.label {
+                    slot.set_label(label);
+                }
+            }
+            let evidence = detector.evidence(&[self.scope], true);
+            let report = detector.judge(&mut lock(detector), evidence);
+            reentry::close_scope();
+            report
+        })
+    }
+}
+
+/// Keeps a report for the end of the process, which it fails.
+pub fn defer(report: Report) {
+    if let Some(detector) = DETECTOR.get().and_then(Option::as_ref) {
+        lock(detector).deferred.push(report);
+    }
+}
+
+/// What the process scope saw so far, judged; nothing is taken away.
+pub fn snapshot() -> Report {
+    reentry::unwatched(|| match DETECTOR.get().and_then(Option::as_ref) {
+        Some(detector) => {
+            let evidence = detector.evidence(&[ScopeId::PROCESS], false);
+            detector.judge(&mut lock(detector), evidence)
+        }
+        None => Report::default(),
+    })
+}
+
+/// How often the watchdog woke up so far.
+pub fn wakeups() -> u64 {
+    DETECTOR.get().and_then(Option::as_ref).map_or(0, |d| d.shared.wakeups())
+}
+
+/// Why arming must fail a test that requires it, if it must.
+pub fn broken() -> Option<String> {
+    let detector = DETECTOR.get().and_then(Option::as_ref)?;
+    let state = lock(detector);
+    (!state.broken.is_empty()).then(|| state.broken.join("; "))
+}
+
+/// The exit gate: prints the process' report and says with which code to end.
+fn at_exit(code: i32) -> i32 {
+    reentry::unwatched(|| {
+        let Some(detector) = DETECTOR.get().and_then(Option::as_ref) else { return code };
+        detector.shared.stop();
+        if detector.listing {
+            return code;
+        }
+        let mut state = lock(detector);
+        let mut scopes: Vec<ScopeId> = state.scopes.keys().copied().collect();
+        scopes.push(ScopeId::PROCESS);
+        let evidence = detector.evidence(&scopes, true);
+        reentry::disarm();
+        let report = detector.judge(&mut state, evidence);
+        let style = style();
+        let mut text = crate::report::text::render(&report, &style);
+        let mut failed = !report.is_clean();
+        for deferred in &state.deferred {
+            text.push_str(&crate::report::text::render(deferred, &style));
+            failed |= !deferred.is_clean();
+        }
+        for broken in &state.broken {
+            text.push_str(&format!("stallhound: failing because of `require`: {broken}\n"));
+            failed = true;
+        }
+        if !text.is_empty() {
+            // One block; it begins on a line of its own whatever the harness printed.
+            say(&format!("\n{text}"));
+        }
+        if failed && code == 0 {
+            FAILED
+        } else {
+            code
+        }
+    })
+}
+
+/// The exit code of a process with findings: libtest's own for failed tests.
+pub const FAILED: i32 = 101;
+
+/// How reports look on this process' standard error stream.
+pub fn style() -> crate::report::text::Style {
+    crate::report::text::Style::detect(output::stderr_is_terminal(), &|name| {
+        std::env::var_os(name).map(|v| v.to_string_lossy().into_owned())
+    })
+}
+
+/// Says that polls do not come back. Runs on the watchdog, which may take its time for names: the
+/// poll has been held for over a second already.
+fn announce(announcements: Vec<Announcement>) {
+    let Some(detector) = DETECTOR.get().and_then(Option::as_ref) else { return };
+    let mut state = lock(detector);
+    for a in announcements {
+        let evidence = Evidence {
+            calls: vec![evidence_of(&a)],
+            capabilities: detector.capabilities,
+            ..Evidence::default()
+        };
+        let report = detector.judge(&mut state, evidence);
+        if let Some(finding) = report.findings.first().or(report.notes.first()) {
+            say(&crate::report::text::hold_line(finding, a.held));
+        }
+    }
+}
+
+/// An announcement is judged like the call or hold it is about, so that it names the same line.
+fn evidence_of(a: &Announcement) -> crate::evidence::CallEvidence {
+    crate::evidence::CallEvidence {
+        category: Category::Sleep,
+        function: a.call.unwrap_or("poll"),
+        who: a.who.clone(),
+        object: crate::evidence::Object::None,
+        stack: a.stack.clone().unwrap_or(RawStack { addresses: Vec::<CodeAddress>::new(), truncated: true }),
+        at: Nanos::ZERO,
+        count: 1,
+        total: a.held,
+        max: a.held,
+        cpu: None,
+        excused: Nanos::ZERO,
+        requested: Some(a.held),
+        summed: None,
+        running: true,
+    }
+}
