@@ -1,13 +1,14 @@
 //! The process' detector: arming, scopes, and turning evidence into reports. Together with the
 //! other front ends the only place that knows all stages.
+#![forbid(unsafe_code)]
 
+use crate::__private::Settings;
 use crate::capture;
 use crate::config::{self, Level, Limits, Switch};
 use crate::evidence::{Capabilities, Category, Evidence, Harness, RawStack};
 use crate::hooks::libc::{births, observe, reentry, start, table as calls};
 use crate::hooks::tokio as ask;
 use crate::ids::{CodeAddress, Nanos, ScopeId};
-use crate::__private::Settings;
 use crate::report::model::Report;
 use crate::slots::record::{CallId, RawFacts};
 use crate::slots::{label, queue, table};
@@ -230,11 +231,8 @@ impl Detector {
             ..Evidence::default()
         };
         for scope in scopes {
-            let (calls, holds) = if take {
-                watch.collected.take(*scope)
-            } else {
-                watch.collected.copy(*scope)
-            };
+            let (calls, holds) =
+                if take { watch.collected.take(*scope) } else { watch.collected.copy(*scope) };
             evidence.calls.extend(calls);
             evidence.holds.extend(holds);
             let (calls, holds) = watch.unfinished(*scope);
@@ -447,7 +445,10 @@ fn evidence_of(a: &Announcement) -> crate::evidence::CallEvidence {
         function: a.call.unwrap_or("poll"),
         who: a.who.clone(),
         object: crate::evidence::Object::None,
-        stack: a.stack.clone().unwrap_or(RawStack { addresses: Vec::<CodeAddress>::new(), truncated: true }),
+        stack: a
+            .stack
+            .clone()
+            .unwrap_or(RawStack { addresses: Vec::<CodeAddress>::new(), truncated: true }),
         at: Nanos::ZERO,
         count: 1,
         total: a.held,

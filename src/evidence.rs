@@ -166,11 +166,19 @@ pub struct Who {
 pub enum Object {
     None,
     /// A file descriptor that names a path (`/proc/self/fd`), or no more than its number.
-    Fd { fd: i32, path: Option<String> },
+    Fd {
+        fd: i32,
+        path: Option<String>,
+    },
     /// A path given by name.
     Path(String),
     /// A socket. Addresses as text, e.g. `127.0.0.1:8080`; unix sockets by path.
-    Socket { fd: i32, local: Option<String>, peer: Option<String>, datagram: bool },
+    Socket {
+        fd: i32,
+        local: Option<String>,
+        peer: Option<String>,
+        datagram: bool,
+    },
     /// Name resolution of this host (or address).
     Host(String),
     /// A child process; -1: any.

@@ -1,23 +1,23 @@
 //! stallhound (crate page to come)
 
-pub mod ids;
-pub mod error;
-pub mod config;
-pub mod evidence;
-pub mod report;
-mod sys;
-mod slots;
 mod capture;
-mod hooks;
-mod watchdog;
-mod symbolize;
+pub mod config;
 mod detector;
+pub mod error;
+pub mod evidence;
+mod hooks;
+pub mod ids;
+pub mod report;
+mod slots;
+mod symbolize;
+mod sys;
+mod watchdog;
 
-mod scope;
-mod macros;
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
+mod macros;
+mod scope;
 pub use scope::allow_blocking;
 
 /// `#[tokio::test]`, watched: the test fails if one of its tasks held a worker.

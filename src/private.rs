@@ -1,4 +1,5 @@
 //! What the macros' expansions name. Not public interface: it may change in any version.
+#![forbid(unsafe_code)]
 
 use crate::detector;
 use crate::report::model::Report;

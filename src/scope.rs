@@ -1,4 +1,5 @@
 //! Marks inside of the program under test.
+#![forbid(unsafe_code)]
 
 use crate::slots::table;
 use std::sync::atomic::Ordering;

@@ -18,11 +18,7 @@ pub struct Unwinder {
 
 impl Default for Unwinder {
     fn default() -> Self {
-        Unwinder {
-            unwinder: UnwinderX86_64::new(),
-            cache: CacheX86_64::new(),
-            generation: None,
-        }
+        Unwinder { unwinder: UnwinderX86_64::new(), cache: CacheX86_64::new(), generation: None }
     }
 }
 

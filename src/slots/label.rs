@@ -60,7 +60,8 @@ pub fn name(label: Label) -> Option<&'static str> {
     // SAFETY: a label other than 0 is the start of a range that `intern` filled before.
     unsafe {
         let base = NAMES.0.get() as *const u8;
-        let len = u16::from_le_bytes((base.add(label.0 as usize) as *const [u8; 2]).read_unaligned());
+        let len =
+            u16::from_le_bytes((base.add(label.0 as usize) as *const [u8; 2]).read_unaligned());
         let bytes = core::slice::from_raw_parts(base.add(label.0 as usize + 2), len as usize);
         core::str::from_utf8(bytes).ok()
     }

@@ -48,10 +48,8 @@ pub fn push(record: &Record) -> bool {
                     // SAFETY: the ticket `head` is ours alone until `sequence` moves on.
                     unsafe { *cell.record.get() = *record };
                     // Release: publishes the record.
-                    cell.sequence.store(
-                        head.wrapping_add(1).wrapping_sub(head % CELLS),
-                        Ordering::Release,
-                    );
+                    cell.sequence
+                        .store(head.wrapping_add(1).wrapping_sub(head % CELLS), Ordering::Release);
                     return true;
                 }
                 Err(now) => head = now,

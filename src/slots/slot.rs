@@ -2,7 +2,9 @@
 
 use super::label::Label;
 use crate::ids::{KernelTid, Nanos, ScopeId, ThreadNo};
-use core::sync::atomic::{fence, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{
+    fence, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 
 /// What a thread is inside of, as far as the watchdog must know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

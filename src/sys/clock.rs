@@ -7,7 +7,8 @@ fn read(clock: libc::clockid_t) -> Option<u64> {
     let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `ts` is valid for writing; an unknown clock is an error code, not undefined.
     let rc = unsafe { libc::clock_gettime(clock, &mut ts) };
-    (rc == 0).then(|| (ts.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(ts.tv_nsec as u64))
+    (rc == 0)
+        .then(|| (ts.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(ts.tv_nsec as u64))
 }
 
 /// Now, on `CLOCK_MONOTONIC`.

@@ -98,7 +98,8 @@ unsafe extern "C" fn each(
         }) else {
             return 0;
         };
-        let copy = |r: Range| core::slice::from_raw_parts(r.start as *const u8, r.end - r.start).to_vec();
+        let copy =
+            |r: Range| core::slice::from_raw_parts(r.start as *const u8, r.end - r.start).to_vec();
         let path = if info.dlpi_name.is_null() {
             String::new()
         } else {

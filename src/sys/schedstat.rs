@@ -19,7 +19,8 @@ fn read_file<'b>(path: &[u8], buf: &'b mut [u8]) -> Option<&'b [u8]> {
     let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
     // SAFETY: `path` ends with a null byte; `buf` is valid for its length.
     unsafe {
-        let fd = syscall(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags]);
+        let fd =
+            syscall(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags]);
         if fd < 0 {
             return None;
         }
@@ -186,10 +187,7 @@ mod tests {
         let tid = crate::sys::thread::own_tid();
         let mut path = [0u8; 64];
         let len = task_path(tid, b"schedstat", &mut path);
-        assert_eq!(
-            &path[..len],
-            format!("/proc/self/task/{}/schedstat\0", tid.0).as_bytes()
-        );
+        assert_eq!(&path[..len], format!("/proc/self/task/{}/schedstat\0", tid.0).as_bytes());
         let one = of(tid).expect("schedstat of the own thread");
         let begun = crate::sys::clock::own_cpu();
         while crate::sys::clock::own_cpu().0 - begun.0 < 20_000_000 {}

@@ -19,9 +19,8 @@ pub fn pid() -> i32 {
 /// Sends `signal` to one thread of this process. `false`: the thread is gone, or it is forbidden.
 pub fn signal(tid: KernelTid, signal: i32) -> bool {
     // SAFETY: no pointers.
-    let rc = unsafe {
-        syscall(libc::SYS_tgkill, [pid() as usize, tid.0 as usize, signal as usize])
-    };
+    let rc =
+        unsafe { syscall(libc::SYS_tgkill, [pid() as usize, tid.0 as usize, signal as usize]) };
     rc == 0
 }
 

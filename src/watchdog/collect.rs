@@ -1,4 +1,5 @@
 //! Records become evidence: named, spelled out, and added up by stack.
+#![forbid(unsafe_code)]
 
 use crate::evidence::{
     CallEvidence, Category, Flavor, HoldEvidence, Object, PollSum, RawStack, TokioFacts, Who,
@@ -48,13 +49,7 @@ const CALLS: usize = 16384;
 
 impl Collected {
     pub fn new(names: Names) -> Collected {
-        Collected {
-            names,
-            calls: HashMap::new(),
-            sums: HashMap::new(),
-            holds: Vec::new(),
-            lost: 0,
-        }
+        Collected { names, calls: HashMap::new(), sums: HashMap::new(), holds: Vec::new(), lost: 0 }
     }
 
     /// The name of a call.

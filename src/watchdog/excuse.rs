@@ -4,6 +4,7 @@
 //! processor. Each holder of a contended lock must wake somebody through a futex when it lets go:
 //! the run-queue waits of all threads that did so meanwhile, and of the waiting thread itself, are
 //! subtracted, as are stalls of the whole machine and the time before the wait was noticed.
+#![forbid(unsafe_code)]
 
 use crate::ids::{KernelTid, Nanos, ThreadNo};
 use crate::slots::table;
@@ -30,7 +31,13 @@ pub struct Wait {
 
 impl Wait {
     /// Notes where everybody stands. `others`: the wait is for another thread.
-    pub fn notice(thread: ThreadNo, own: KernelTid, since: Nanos, now: Nanos, others: bool) -> Wait {
+    pub fn notice(
+        thread: ThreadNo,
+        own: KernelTid,
+        since: Nanos,
+        now: Nanos,
+        others: bool,
+    ) -> Wait {
         let others = if others { snapshot(own) } else { Vec::new() };
         let own_waited = schedstat::of(own).map_or(Nanos::ZERO, |s| s.waited);
         Wait { thread, since, noticed: now, own, own_waited, others, stalled: Nanos::ZERO }
@@ -51,9 +58,7 @@ impl Wait {
         let others = self
             .others
             .iter()
-            .filter(|o| {
-                slots.get(o.index).is_none_or(|s| s.no() != o.no || s.wakes() != o.wakes)
-            })
+            .filter(|o| slots.get(o.index).is_none_or(|s| s.no() != o.no || s.wakes() != o.wakes))
             .filter_map(|o| Some(schedstat::of(o.tid)?.waited.saturating_sub(o.waited)))
             .fold(Nanos::ZERO, |a, b| a + b);
         let own = schedstat::of(self.own)

@@ -1,5 +1,6 @@
 //! The watchdog's thread: looks at every tick while anything runs, and sleeps while every worker
 //! is parked.
+#![forbid(unsafe_code)]
 
 use super::cadence::{self, Cadence};
 use super::watch::{Announcement, Watch};

@@ -1,4 +1,5 @@
 //! All threads under the watchdog's eyes, and what came of it.
+#![forbid(unsafe_code)]
 
 use super::cadence::Look;
 use super::collect::{self, Collected, Names};

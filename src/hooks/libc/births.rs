@@ -147,7 +147,8 @@ pub unsafe fn create(
     if stack_size == 0 {
         stack_size = 8 << 20;
     }
-    let passage = Passage { start: start as usize, arg: arg as usize, scope, label, flags, stack_size };
+    let passage =
+        Passage { start: start as usize, arg: arg as usize, scope, label, flags, stack_size };
     // SAFETY: the berth is ours since `find_berth`, and the new thread's once it starts.
     let rc = unsafe {
         *berth.passage.get() = passage;
@@ -248,5 +249,3 @@ pub fn set_label(name: &str) -> Option<Label> {
     slot.set_label(label::intern(name));
     Some(before)
 }
-
-

@@ -8,7 +8,9 @@ use super::look::{Judge, Look, SUM_NAP};
 use super::{births, reentry, sums};
 use crate::hooks::tokio::{self, Glance};
 use crate::ids::{CpuNanos, Nanos};
-use crate::slots::record::{Addresses, CallId, Object, ObjectKind, RawFacts, Record, ADDRESS, OBJECT};
+use crate::slots::record::{
+    Addresses, CallId, Object, ObjectKind, RawFacts, Record, ADDRESS, OBJECT,
+};
 use crate::slots::slot::{flag, Inside, Slot, Sum};
 use crate::slots::{alarm, queue, table};
 use crate::sys::{clock, descriptor, raw, schedstat, thread};

@@ -19,8 +19,8 @@ use crate::slots::record::CallId;
 use crate::sys::raw;
 use core::ffi::CStr;
 use libc::{
-    addrinfo, c_char, c_int, c_long, c_uint, c_ulong, c_void, epoll_event, fd_set, hostent, id_t, iovec,
-    loff_t, mmsghdr, mode_t, msghdr, nfds_t, off_t, pid_t, pollfd, pthread_attr_t,
+    addrinfo, c_char, c_int, c_long, c_uint, c_ulong, c_void, epoll_event, fd_set, hostent, id_t,
+    iovec, loff_t, mmsghdr, mode_t, msghdr, nfds_t, off_t, pid_t, pollfd, pthread_attr_t,
     pthread_barrier_t, pthread_t, rusage, siginfo_t, sigset_t, size_t, sockaddr, socklen_t,
     ssize_t, timespec, timeval, FILE,
 };
@@ -580,8 +580,6 @@ table! {
             };
     }
 }
-
-
 
 /// `syscall` is variadic; ours has fixed arguments, which the kernel's convention makes equal.
 #[inline(always)]
