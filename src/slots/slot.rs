@@ -44,6 +44,8 @@ pub mod flag {
     pub const MAIN: u32 = 16;
     /// Was seen inside of a runtime.
     pub const RUNTIME: u32 = 32;
+    /// Made an epoll descriptor: most likely built a runtime, and will drive it.
+    pub const BUILDER: u32 = 64;
 }
 
 /// Short calls of one poll, added up until they matter.

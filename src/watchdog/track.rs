@@ -174,6 +174,9 @@ impl Hold {
             _ if self.asleep.0 > 0 => (Identity::Same, whole),
             _ => (Identity::Probably, whole),
         };
+        // Time on a processor inside of intercepted calls is those calls' own; what is left of
+        // the wall time is the most that can have been spent elsewhere.
+        let cpu = CpuNanos(cpu.0.min(wall.saturating_sub(self.in_calls).0));
         HoldEvidence {
             who: super::collect::who(self.scope, thread, tid, self.label, &self.first.facts),
             identity,

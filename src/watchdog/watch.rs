@@ -26,8 +26,11 @@ pub struct Announcement {
 
 /// From this long on a poll that has not ended is announced, and again as it doubles.
 const ANNOUNCE: Nanos = Nanos::from_millis(1000);
-/// After so many samples that were no poll, a thread is left alone until it parks.
-const STRIKES: u32 = 3;
+/// Samples that were no poll make the next one wait twice as long, up to so many doublings: a
+/// thread of the blocking pool may compute for minutes, and may run a poll afterwards.
+const STRIKES: u32 = 6;
+/// A thread that was never seen inside of a runtime is left alone after so many, until it parks.
+const STRANGER: u32 = 3;
 
 struct Track {
     no: ThreadNo,
@@ -339,14 +342,14 @@ impl Watch {
         t.still = 0;
         t.still_known = false;
         t.stat = None;
-        if t.strikes >= STRIKES {
+        if !in_runtime && t.strikes >= STRANGER {
             return false;
         }
         // Enough of its own CPU time since it last parked, and since the last sample: two ticks
         // before the first one, then one each, growing with the hold.
         let gap = match &t.hold {
             Some(hold) => tick.0.max(hold.wall().0 / 20),
-            None => tick.0 * 2,
+            None => (tick.0 * 2) << t.strikes,
         };
         if now.saturating_sub(t.since).0 >= tick.0 * 2
             && (cpu - t.sampled_cpu).0 + tick.0 / 4 >= gap
@@ -357,7 +360,7 @@ impl Watch {
             t.asleep_sample = false;
             self.request(i, slot, tid, units);
         }
-        in_runtime || self.tracks[i].strikes < STRIKES
+        true
     }
 
     /// A thread that made no progress on a processor since the last look.
@@ -441,7 +444,7 @@ impl Watch {
         match track::relation(before.as_ref(), &seen) {
             Relation::NotAPoll => {
                 self.close(i, tid, false);
-                self.tracks[i].strikes += 1;
+                self.tracks[i].strikes = (self.tracks[i].strikes + 1).min(STRIKES);
             }
             Relation::New => {
                 self.close(i, tid, false);

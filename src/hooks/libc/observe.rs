@@ -66,12 +66,18 @@ pub fn rouse() {
 
 /// The facts of this moment, if a poll that must not block may be running; the stack decides
 /// what is left open (`verdict::context`).
-fn poll_facts(seen: Glance) -> Option<RawFacts> {
+fn poll_facts(slot: &'static Slot, seen: Glance) -> Option<RawFacts> {
     let (mut facts, _) = tokio::facts_in_handler();
     match seen {
         Glance::Outside => return None,
-        // `spawn_blocking` and `block_in_place` have a task, but no worker.
-        Glance::Task(_) if !facts.constrained && facts.worker_known && facts.worker == 0 => {
+        // `spawn_blocking` and `block_in_place` have a task, but no worker. So has a task that is
+        // dropped while its current-thread runtime shuts down, on the thread that drove it.
+        Glance::Task(_)
+            if !facts.constrained
+                && facts.worker_known
+                && facts.worker == 0
+                && !slot.has(flag::BUILDER) =>
+        {
             return None
         }
         Glance::Task(_) => {}
@@ -168,7 +174,7 @@ fn always<R: Copy>(
 ) -> R {
     let errno = raw::errno();
     reentry::enter();
-    let facts = poll_facts(seen);
+    let facts = poll_facts(slot, seen);
     // The cache of descriptor modes is a hint: the truth is asked before anything is recorded.
     let nonblocking = facts.is_some()
         && look.kind == ObjectKind::Stream
@@ -263,7 +269,7 @@ fn timed<R: Copy>(
 #[inline(never)]
 fn long(slot: &'static Slot, id: CallId, look: &Look, seen: Glance, at: Nanos, wall: Nanos) {
     reentry::enter();
-    if let Some(facts) = poll_facts(seen) {
+    if let Some(facts) = poll_facts(slot, seen) {
         SEEN.fetch_add(1, Ordering::Relaxed);
         let mut record = Record::EMPTY;
         fill(&mut record, slot, id, at, wall);
@@ -278,7 +284,7 @@ fn long(slot: &'static Slot, id: CallId, look: &Look, seen: Glance, at: Nanos, w
 
 /// Writes what the short calls of one poll add up to.
 pub fn report_sum(slot: &'static Slot, id: CallId, look: &Look, seen: Glance, sum: &Sum) {
-    let Some(facts) = poll_facts(seen) else { return };
+    let Some(facts) = poll_facts(slot, seen) else { return };
     SEEN.fetch_add(1, Ordering::Relaxed);
     let mut record = Record::EMPTY;
     fill(
@@ -392,7 +398,7 @@ fn asleep_in(slot: &'static Slot, seen: Glance) -> Sleep {
     reentry::enter();
     let (facts, _) = tokio::facts_in_handler();
     let sleep = match (facts.constrained, seen) {
-        (true, Glance::NoTask) => match poll_facts(seen) {
+        (true, Glance::NoTask) => match poll_facts(slot, seen) {
             Some(_) => Sleep::Poll,
             None => Sleep::Park,
         },

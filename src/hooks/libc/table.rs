@@ -16,6 +16,7 @@ use super::look::{self, Look};
 use super::real::{Real, Return};
 use super::{descriptors, observe, reentry, start};
 use crate::slots::record::CallId;
+use crate::slots::slot::flag;
 use crate::sys::raw;
 use core::ffi::CStr;
 use libc::{
@@ -566,6 +567,7 @@ table! {
                 if let Some(slot) = reentry::watched() {
                     // Most often a runtime is being built: the test takes its name now.
                     let errno = raw::errno();
+                    slot.raise(flag::BUILDER);
                     births::label(slot);
                     observe::rouse();
                     raw::set_errno(errno);
