@@ -5,10 +5,11 @@
 use crate::__private::Settings;
 use crate::capture;
 use crate::config::{self, Level, Limits, Switch};
-use crate::evidence::{Capabilities, Category, Evidence, Harness, RawStack};
+use crate::evidence::{Capabilities, Category, Evidence, Harness, RawStack, Stack};
 use crate::hooks::libc::{births, observe, reentry, start, table as calls};
 use crate::hooks::tokio as ask;
 use crate::ids::{CodeAddress, Nanos, ScopeId};
+use crate::report::build::Names;
 use crate::report::model::Report;
 use crate::slots::record::{CallId, RawFacts};
 use crate::slots::{label, queue, table};
@@ -258,6 +259,18 @@ impl Detector {
         let scopes = &state.scopes;
         let limits = |scope: ScopeId| scopes.get(&scope).copied().unwrap_or(process);
         crate::report::build::build(&evidence, symbolizer, &limits, cores())
+    }
+}
+
+impl Names for Symbolizer {
+    fn resolve(&mut self, stack: &RawStack) -> Stack {
+        Symbolizer::resolve(self, stack)
+    }
+    fn source_line(&mut self, file: &str, line: u32) -> Option<String> {
+        Symbolizer::source_line(self, file, line)
+    }
+    fn display_path(&self, file: &str) -> String {
+        Symbolizer::display_path(self, file)
     }
 }
 

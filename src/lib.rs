@@ -11,6 +11,7 @@ pub mod report;
 mod slots;
 mod symbolize;
 mod sys;
+mod verdict;
 mod watchdog;
 
 #[doc(hidden)]

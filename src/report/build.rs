@@ -1,38 +1,331 @@
-use super::model::Report;
-use crate::config::*;
-use crate::evidence::*;
-use crate::ids::*;
-use crate::symbolize::*;
-pub fn build(e: &Evidence, s: &mut Symbolizer, _l: &dyn Fn(ScopeId) -> Limits, _c: u32) -> Report {
-    eprintln!(
-        "EVIDENCE {:?} seen {} allowed {} lost {} tests {} harness {:?}",
-        e.capabilities, e.calls_in_polls, e.allowed, e.lost, e.tests_seen, e.harness
-    );
-    let show = |s: &mut Symbolizer, r: &RawStack| {
-        for f in s
-            .resolve(r)
-            .frames
-            .iter()
-            .filter(|f| !f.function.starts_with("core::") && !f.function.starts_with("std::"))
-            .take(if std::env::var("FULL").is_ok() { 200 } else { 9 })
-        {
-            eprintln!(
-                "      {} {}:{}",
-                f.function,
-                f.file.as_deref().unwrap_or(""),
-                f.line.unwrap_or(0)
-            );
+//! Evidence to report: judged, grouped by the user's line, worst first.
+#![forbid(unsafe_code)]
+
+use super::hints::{self, Event};
+use super::model::{Finding, Place, Report, Summary, Through, TimeSplit};
+use super::{hot, units};
+use crate::config::{Level, Limits};
+use crate::evidence::{
+    CallEvidence, Category, Evidence, Harness, HoldEvidence, Object, Origin, RawStack, Stack,
+};
+use crate::ids::{Nanos, RuntimeId, ScopeId};
+use crate::verdict::classify::{self, Judgement};
+use crate::verdict::context::Context;
+use std::collections::{BTreeSet, HashMap};
+
+/// Names, as the report needs them. Implemented by the front end over `symbolize`.
+pub trait Names {
+    fn resolve(&mut self, stack: &RawStack) -> Stack;
+    fn source_line(&mut self, file: &str, line: u32) -> Option<String>;
+    fn display_path(&self, file: &str) -> String;
+}
+
+/// Builds the report. `cores` bounds what busy holds can do at once.
+pub fn build(
+    evidence: &Evidence,
+    names: &mut dyn Names,
+    limits: &dyn Fn(ScopeId) -> Limits,
+    cores: u32,
+) -> Report {
+    let mut runtimes = Runtimes::default();
+    let mut groups: Vec<Finding> = Vec::new();
+    for call in &evidence.calls {
+        let stack = names.resolve(&call.stack);
+        let judgement = classify::classify_call(call, &stack, &limits(call.who.scope));
+        if judgement.level != Level::Allow {
+            groups.push(of_call(call, stack, judgement, names, &mut runtimes));
         }
+    }
+    for hold in &evidence.holds {
+        let (stack, share) = hot::heaviest(hold, names);
+        let judgement = classify::classify_hold(hold, &stack, &limits(hold.who.scope));
+        if judgement.level != Level::Allow {
+            groups.push(of_hold(hold, stack, share, judgement, names, &mut runtimes));
+        }
+    }
+    let mut all = group(groups);
+    for finding in &mut all {
+        finish(finding, evidence, cores);
+    }
+    all.sort_by_key(|f| std::cmp::Reverse((f.level == Level::Deny, f.time.wall)));
+    let (findings, notes): (Vec<_>, Vec<_>) = all.into_iter().partition(|f| f.level == Level::Deny);
+    let guilty: BTreeSet<_> = findings.iter().flat_map(|f| &f.tests).collect();
+    let summary = Summary {
+        guilty_tests: guilty.len() as u64,
+        tests: if evidence.harness == Harness::Libtest { evidence.tests_seen } else { 0 },
+        calls_in_polls: evidence.calls_in_polls,
+        allowed: evidence.allowed,
+        lost: evidence.lost,
+        interception: evidence.capabilities.interception,
+        sampling: evidence.capabilities.sampling,
+        schedstat: evidence.capabilities.schedstat,
+        precision: "zero-config",
     };
-    for c in &e.calls {
-        eprintln!("CALL {:?} {} x{} max {:.2} total {:.2} exc {:.2} cpu {:?} req {:?} sum {:?} {:?} {:?} running {}", c.category,c.function,c.count,c.max.as_millis_f64(),c.total.as_millis_f64(),c.excused.as_millis_f64(),c.cpu,c.requested,c.summed,c.object,c.who,c.running);
-        show(s, &c.stack);
+    Report { findings, notes, summary }
+}
+
+/// Runtimes, numbered in order of appearance.
+#[derive(Default)]
+struct Runtimes(HashMap<RuntimeId, u64>);
+
+impl Runtimes {
+    fn number(&mut self, id: RuntimeId) -> u64 {
+        let next = self.0.len() as u64 + 1;
+        *self.0.entry(id).or_insert(next)
     }
-    for h in &e.holds {
-        eprintln!("HOLD {:?} wall {:.2} cpu {:.2} asleep {:.2} exc {:.2} incalls {:.2} samples {} {:?} {:?} running {}", h.identity,h.max.as_millis_f64(),h.cpu.as_millis_f64(),h.asleep.as_millis_f64(),h.excused.as_millis_f64(),h.in_calls.as_millis_f64(),h.samples.iter().map(|s|s.weight).sum::<u32>(),h.syscall,h.who,h.running);
-        if let Some(m) = h.samples.iter().max_by_key(|s| s.weight) {
-            show(s, &m.stack);
+}
+
+/// The index of the frame that a finding is pinned on: the innermost of somebody's own code.
+fn own_frame(stack: &Stack) -> Option<usize> {
+    stack.frames.iter().position(|f| matches!(f.origin, Origin::Workspace { .. }))
+}
+
+fn place(stack: &Stack, names: &mut dyn Names) -> Option<Place> {
+    let frame = &stack.frames[own_frame(stack)?];
+    let (file, line) = (frame.file.as_ref()?, frame.line?);
+    Some(Place {
+        file: names.display_path(file),
+        line,
+        column: frame.column,
+        source: names.source_line(file, line),
+    })
+}
+
+/// The dependency that the user's line called, on the way to where the thread was held.
+fn through(stack: &Stack) -> Option<Through> {
+    let own = own_frame(stack)?;
+    stack.frames[..own].iter().rev().find_map(|f| match &f.origin {
+        Origin::Dependency { name, version } => Some(Through {
+            package: name.clone(),
+            version: version.splitn(3, '.').take(2).collect::<Vec<_>>().join("."),
+            function: f.function.clone(),
+        }),
+        _ => None,
+    })
+}
+
+fn object(object: &Object) -> Option<String> {
+    Some(match object {
+        Object::None | Object::Futex(_) => return None,
+        Object::Fd { path: Some(path), .. } => format!("`{path}`"),
+        Object::Fd { fd, path: None } => format!("descriptor {fd}"),
+        Object::Path(path) => format!("`{path}`"),
+        Object::Socket { peer: Some(peer), .. } => format!("peer {peer}"),
+        Object::Socket { local: Some(local), .. } => format!("socket at {local}"),
+        Object::Socket { fd, .. } => format!("socket {fd}"),
+        Object::Host(host) => format!("`{host}`"),
+        Object::Pid(-1) => "any child".into(),
+        Object::Pid(pid) => format!("process {pid}"),
+    })
+}
+
+fn of_call(
+    call: &CallEvidence,
+    stack: Stack,
+    judgement: Judgement,
+    names: &mut dyn Names,
+    runtimes: &mut Runtimes,
+) -> Finding {
+    let cpu = call.cpu.map(|c| Nanos(c.0));
+    let asleep = match (call.category, call.summed) {
+        (Category::File, _) | (_, Some(_)) => None,
+        _ => Some(call.max.saturating_sub(call.excused).saturating_sub(cpu.unwrap_or_default())),
+    };
+    let mut finding = blank(&stack, judgement, names);
+    finding.call = Some(call.function);
+    finding.object = object(&call.object);
+    finding.time = TimeSplit {
+        wall: call.max,
+        on_cpu: cpu,
+        asleep,
+        waiting: (call.excused.0 > 0).then_some(call.excused),
+        running: call.running,
+    };
+    finding.count = call.count;
+    finding.total = call.total;
+    finding.calls_in_poll = call.summed.map(|s| s.calls);
+    finding.certain = call.summed.is_none_or(|s| s.certain);
+    of_whom(&mut finding, &call.who, runtimes);
+    finding.stack = stack;
+    finding
+}
+
+fn of_hold(
+    hold: &HoldEvidence,
+    stack: Stack,
+    share: Option<(u32, u32)>,
+    judgement: Judgement,
+    names: &mut dyn Names,
+    runtimes: &mut Runtimes,
+) -> Finding {
+    let mut finding = blank(&stack, judgement, names);
+    let wall = if finding.category == Category::Busy { Nanos(hold.cpu.0) } else { hold.asleep };
+    finding.time = TimeSplit {
+        wall,
+        on_cpu: Some(Nanos(hold.cpu.0)),
+        asleep: Some(hold.asleep),
+        waiting: (hold.excused.0 > 0).then_some(hold.excused),
+        running: hold.running,
+    };
+    finding.count = hold.count;
+    finding.total = wall;
+    finding.share = share;
+    finding.certain = hold.identity == crate::evidence::Identity::Same;
+    of_whom(&mut finding, &hold.who, runtimes);
+    finding.stack = stack;
+    finding
+}
+
+fn of_whom(finding: &mut Finding, who: &crate::evidence::Who, runtimes: &mut Runtimes) {
+    finding.task = who.facts.task;
+    finding.worker = who.facts.worker;
+    finding.workers = who.facts.workers;
+    finding.runtime = who.facts.runtime.map(|id| runtimes.number(id));
+    finding.tests = who.test.iter().cloned().collect();
+}
+
+fn blank(stack: &Stack, judgement: Judgement, names: &mut dyn Names) -> Finding {
+    Finding {
+        level: judgement.level,
+        category: judgement.category,
+        headline: String::new(),
+        call: None,
+        object: None,
+        place: place(stack, names),
+        function: own_frame(stack).map(|i| stack.frames[i].function.clone()),
+        through: through(stack),
+        time: TimeSplit::default(),
+        count: 1,
+        total: Nanos::ZERO,
+        calls_in_poll: None,
+        task: None,
+        worker: None,
+        workers: 0,
+        runtime: None,
+        context: judgement.context,
+        tests: Vec::new(),
+        cost: None,
+        help: String::new(),
+        reason: judgement.reason,
+        stack: Stack::default(),
+        share: None,
+        also: Vec::new(),
+        certain: true,
+    }
+}
+
+/// Findings at the same line are one: the kind that took the longest speaks, the others are named
+/// beside it. CPU work is never hidden behind a call, nor the other way round.
+fn group(findings: Vec<Finding>) -> Vec<Finding> {
+    #[derive(PartialEq, Eq, Hash)]
+    enum At {
+        Line(String, u32),
+        Stack(Category, Vec<String>),
+    }
+    let mut groups: Vec<Vec<Finding>> = Vec::new();
+    let mut index: HashMap<(At, bool, bool), usize> = HashMap::new();
+    for finding in findings {
+        let at = match &finding.place {
+            Some(p) => At::Line(p.file.clone(), p.line),
+            None => {
+                let path = finding.stack.frames.iter().map(|f| f.function.clone()).collect();
+                At::Stack(finding.category, path)
+            }
+        };
+        let key = (at, finding.level == Level::Deny, finding.category == Category::Busy);
+        let next = groups.len();
+        let i = *index.entry(key).or_insert(next);
+        if i == next {
+            groups.push(Vec::new());
         }
+        groups[i].push(finding);
     }
-    Report::default()
+    groups.into_iter().map(merge).collect()
+}
+
+fn merge(mut members: Vec<Finding>) -> Finding {
+    let by_kind = |members: &[Finding], category: Category| -> (u64, Nanos) {
+        members
+            .iter()
+            .filter(|m| m.category == category)
+            .fold((0, Nanos::ZERO), |(n, t), m| (n + m.count, t + m.total))
+    };
+    // The kind that took the longest in all, and of it the longest occurrence.
+    let leader = members
+        .iter()
+        .enumerate()
+        .max_by_key(|(_, m)| (by_kind(&members, m.category).1, m.time.wall))
+        .map_or(0, |(i, _)| i);
+    let tests: BTreeSet<String> = members.iter().flat_map(|m| m.tests.clone()).collect();
+    let kinds: BTreeSet<Category> = members.iter().map(|m| m.category).collect();
+    let category = members[leader].category;
+    let (count, total) = by_kind(&members, category);
+    let also = kinds
+        .into_iter()
+        .filter(|kind| *kind != category)
+        .map(|kind| {
+            let (n, t) = by_kind(&members, kind);
+            let calls: BTreeSet<&str> =
+                members.iter().filter(|m| m.category == kind).filter_map(|m| m.call).collect();
+            let calls: Vec<&str> = calls.into_iter().collect();
+            format!("{} ({}), {}, {}", kind.word(), calls.join(", "), times(n), units::time(t))
+        })
+        .collect();
+    let mut finding = members.swap_remove(leader);
+    finding.tests = tests.into_iter().collect();
+    finding.count = count;
+    finding.total = total;
+    finding.also = also;
+    finding
+}
+
+fn times(n: u64) -> String {
+    match n {
+        1 => "once".into(),
+        n => format!("{n} times"),
+    }
+}
+
+/// Everything that is said about a finding once it is whole.
+fn finish(finding: &mut Finding, _evidence: &Evidence, cores: u32) {
+    let event = Event {
+        category: finding.category,
+        context: finding.context,
+        call: finding.call,
+        object: finding.object.as_deref(),
+        time: finding.time.wall,
+        count: finding.count,
+        summed: finding.calls_in_poll,
+        running: finding.time.running,
+        stack: &finding.stack,
+    };
+    let (headline, help) = (hints::headline(&event), hints::help(&event));
+    finding.headline = headline;
+    finding.help = help;
+    finding.cost = cost(finding, cores);
+    if finding.context == Context::RootLoop {
+        finding.task = None;
+    }
+}
+
+/// The ceiling: so many workers, each held so long, can do no more than that.
+fn cost(finding: &Finding, cores: u32) -> Option<String> {
+    let held = finding.time.wall;
+    if held < Nanos::from_millis(1) {
+        return Some("short here; it waits as long as the other side takes in production".into())
+            .filter(|_| finding.category != Category::Busy);
+    }
+    let busy = finding.category == Category::Busy;
+    let (workers, what) = match (finding.workers, busy) {
+        (0, _) => (1, "a worker".to_owned()),
+        (n, true) if cores < n => (cores, units::count(cores as u64, "core")),
+        (n, _) => (n, units::count(n as u64, "worker")),
+    };
+    let rate = workers as f64 / (held.0 as f64 / 1e9);
+    let kind = if busy { "of CPU" } else { "each" };
+    Some(format!(
+        "{what} ÷ {} {kind}: at most {} such requests a second",
+        units::time(held),
+        units::rate(rate)
+    ))
 }

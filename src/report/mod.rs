@@ -1,4 +1,7 @@
 //! From judged evidence to bytes: [`model`] is the plain result, the other modules render it.
 pub mod build;
+pub mod hints;
+pub mod hot;
 pub mod model;
 pub mod text;
+pub mod units;

@@ -5,6 +5,7 @@
 use crate::config::Level;
 use crate::evidence::{Category, Frame, Stack};
 use crate::ids::{Nanos, TaskId, WorkerIndex};
+pub use crate::verdict::context::Context;
 use std::fmt;
 
 /// What was found, and what was looked at.
@@ -104,7 +105,7 @@ pub struct Finding {
     /// Runtime, numbered in order of appearance, from 1.
     pub runtime: Option<u64>,
     /// Root future, task, …: how the context is named.
-    pub context: &'static str,
+    pub context: Context,
     pub tests: Vec<String>,
     /// `4 workers ÷ 103 ms: at most 38 such requests a second`.
     pub cost: Option<String>,
@@ -115,6 +116,10 @@ pub struct Finding {
     pub stack: Stack,
     /// For busy holds: share of samples (percent) below the place, and how many samples.
     pub share: Option<(u32, u32)>,
+    /// Other calls from the same line, e.g. `fsync 4 times, 1.2 ms`.
+    pub also: Vec<String>,
+    /// How sure the watchdog is that it was one poll; calls are always certain.
+    pub certain: bool,
 }
 
 /// The dependency between the user's line and the call.

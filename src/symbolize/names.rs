@@ -1,0 +1,158 @@
+//! Readable function names.
+#![forbid(unsafe_code)]
+
+/// Removes the hash that legacy mangling appends (`::h` and 16 hexadecimal digits).
+pub fn without_hash(name: &str) -> &str {
+    match name.rsplit_once("::") {
+        Some((path, hash))
+            if hash.len() == 17
+                && hash.starts_with('h')
+                && hash[1..].bytes().all(|b| b.is_ascii_hexdigit()) =>
+        {
+            path
+        }
+        _ => name,
+    }
+}
+
+/// The last part of a path is compiler-made: a closure, an async block or function body.
+fn is_made(part: &str) -> bool {
+    let part = part.trim_end_matches(|c: char| c.is_ascii_digit() || c == '#');
+    matches!(
+        part,
+        "{{closure}}"
+            | "{closure"
+            | "{closure}"
+            | "{async_fn"
+            | "{async_block"
+            | "{async_closure"
+            | "{closure_env"
+            | "{async_fn_env"
+            | "{async_block_env"
+            | "{coroutine"
+            | "{gen_fn"
+    ) || (part.starts_with('{') && part.ends_with('}'))
+}
+
+/// Splits a path at the `::` that are not inside of `<>`, `()` or `{}`.
+pub fn parts(path: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let (mut depth, mut begin) = (0i32, 0usize);
+    let bytes = path.as_bytes();
+    let mut i = 0;
+    while i < bytes.len() {
+        match bytes[i] {
+            b'<' | b'(' | b'{' | b'[' => depth += 1,
+            // `->` closes nothing.
+            b'>' if i > 0 && bytes[i - 1] == b'-' => {}
+            b'>' | b')' | b'}' | b']' => depth -= 1,
+            b':' if depth <= 0 && bytes.get(i + 1) == Some(&b':') => {
+                out.push(&path[begin..i]);
+                i += 1;
+                begin = i + 1;
+            }
+            _ => {}
+        }
+        i += 1;
+    }
+    out.push(&path[begin..]);
+    out
+}
+
+/// The name people know a function by.
+///
+/// The body of an async function and of an async block is a closure to the compiler, and legacy
+/// names do not tell it from a real one: all such endings are removed, so that
+/// `app::slow::{{closure}}` reads `app::slow`. A closure inside a function thus has that
+/// function's name; its line tells it apart.
+pub fn readable(symbol: &str) -> String {
+    let mut parts = parts(without_hash(symbol));
+    while parts.len() > 1 && parts.last().is_some_and(|p| is_made(p)) {
+        parts.pop();
+    }
+    if parts.len() > 1 {
+        parts.retain(|p| !is_made(p));
+    }
+    parts.join("::")
+}
+
+/// Whether a name says no more than "a closure" or has no path: debug information of inlined
+/// functions often has just that.
+pub fn is_short(symbol: &str) -> bool {
+    let parts = parts(symbol);
+    parts.len() == 1 || parts.iter().all(|p| is_made(p))
+}
+
+/// The first part of a function's path, looking through `<A as B>` and `<impl B for A>`.
+pub fn crate_of(symbol: &str) -> Option<&str> {
+    let inner = symbol.trim_start_matches(['<', '&', '*', '(', '[']);
+    let inner =
+        inner.trim_start_matches("mut ").trim_start_matches("const ").trim_start_matches("dyn ");
+    let inner = inner.strip_prefix("impl ").unwrap_or(inner);
+    let end = inner.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(inner.len());
+    let (word, rest) = inner.split_at(end);
+    if word.is_empty() {
+        return None;
+    }
+    // `<T as other::Trait>::f` or `<str as other::Trait>::f`: a type without a path of its own.
+    if !rest.starts_with("::") || word.len() == 1 {
+        if let Some((_, after)) = rest.split_once(" as ") {
+            return crate_of(after);
+        }
+        if let Some((_, after)) = rest.split_once(" for ") {
+            return crate_of(after);
+        }
+        return rest.starts_with("::").then_some(word);
+    }
+    Some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_know_functions_by_these_names() {
+        for (symbol, name) in [
+            ("app::slow::h0123456789abcdef", "app::slow"),
+            ("app::slow::{{closure}}::h0123456789abcdef", "app::slow"),
+            ("app::slow::{{closure}}::{{closure}}", "app::slow"),
+            ("app::slow::{async_fn#0}::{closure#1}", "app::slow"),
+            ("<app::S<T> as app::Tr>::go::{{closure}}", "<app::S<T> as app::Tr>::go"),
+            (
+                "core::ptr::drop_in_place<app::f::{{closure}}>",
+                "core::ptr::drop_in_place<app::f::{{closure}}>",
+            ),
+            ("app::outer::{{closure}}::inner", "app::outer::inner"),
+            ("{closure#0}", "{closure#0}"),
+            ("clock_nanosleep", "clock_nanosleep"),
+            ("<fn(u8) -> u8 as core::ops::Fn>::call", "<fn(u8) -> u8 as core::ops::Fn>::call"),
+        ] {
+            assert_eq!(readable(symbol), name, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn crates_are_found_through_angle_brackets() {
+        for (symbol, owner) in [
+            ("app::slow", Some("app")),
+            ("<app::S<T> as other::Tr>::go", Some("app")),
+            ("<T as app::Tr>::go", Some("app")),
+            ("<&mut app::S as core::fmt::Debug>::fmt", Some("app")),
+            ("<str as app::Ext>::go", Some("app")),
+            ("<impl app::Tr for u8>::go", Some("app")),
+            ("<alloc::vec::Vec<app::S> as core::ops::Drop>::drop", Some("alloc")),
+            ("main", None),
+            ("__rust_try", None),
+        ] {
+            assert_eq!(crate_of(symbol), owner, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn short_names() {
+        assert!(is_short("slow"));
+        assert!(is_short("{async_fn#0}"));
+        assert!(!is_short("app::slow"));
+    }
+}
