@@ -98,7 +98,7 @@ mod tests {
     impl Names for Fixed {
         fn resolve(&mut self, stack: &RawStack) -> Stack {
             let frame = |a: &CodeAddress| {
-                let n = a.lookup() + 1;
+                let n = a.lookup().wrapping_add(1);
                 let name = self.0[n % 10];
                 Frame {
                     function: name.into(),

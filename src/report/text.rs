@@ -294,10 +294,12 @@ fn times(f: &Finding) -> String {
             );
         }
     } else {
+        // A few milliseconds are the watchdog's own grain, and not worth a reader's while.
+        let waiting = t.waiting.filter(|w| w.0 >= 10_000_000 && w.0 * 20 >= t.wall.0);
         let parts: Vec<String> = [
             (t.asleep, "asleep"),
             (t.on_cpu, "on CPU"),
-            (t.waiting, "excused (waiting for a processor)"),
+            (waiting, "excused (waiting for a processor)"),
         ]
         .into_iter()
         .filter_map(|(part, name)| {

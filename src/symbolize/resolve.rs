@@ -46,6 +46,7 @@ impl Symbolizer {
             }
             frames.extend(self.known[address].iter().cloned());
         }
+        let frames = without_own(frames);
         Stack { frames, truncated: raw.truncated }
     }
 
@@ -151,6 +152,16 @@ impl Symbolizer {
             Some((_, inside)) => inside.to_owned(),
             None => file.to_owned(),
         }
+    }
+}
+
+/// Our own frames at the inner end, down to the interposed function, are nobody's business.
+fn without_own(frames: Vec<Frame>) -> Vec<Frame> {
+    const DEEPEST: usize = 24;
+    let own = |f: &Frame| f.origin == Origin::Stallhound && !f.symbol.ends_with("trampoline");
+    match frames.iter().take(DEEPEST).rposition(own) {
+        Some(last) => frames.into_iter().skip(last + 1).collect(),
+        None => frames,
     }
 }
 

@@ -192,15 +192,32 @@ pub fn who(scope: ScopeId, thread: ThreadNo, tid: KernelTid, label: Label, f: &R
             task: (f.task != 0).then_some(TaskId(f.task)),
             worker: (f.worker != 0).then(|| WorkerIndex(f.worker - 1)),
             worker_known: f.worker_known,
-            flavor: match f.flavor {
-                1 => Flavor::CurrentThread,
-                2 => Flavor::MultiThread,
-                _ => Flavor::Unknown,
-            },
+            flavor: flavor_of(f.flavor),
             runtime: (f.runtime != 0).then_some(RuntimeId(f.runtime)),
             workers: f.workers,
         },
         test: label::name(label).map(str::to_owned),
+    }
+}
+
+/// Adds what is known of the runtime, where the facts themselves do not say.
+pub fn add_runtime(facts: &mut TokioFacts, (runtime, flavor, workers): (u64, u8, u32)) {
+    if facts.runtime.is_none() && runtime != 0 {
+        facts.runtime = Some(RuntimeId(runtime));
+    }
+    if facts.flavor == Flavor::Unknown {
+        facts.flavor = flavor_of(flavor);
+    }
+    if facts.workers == 0 {
+        facts.workers = workers;
+    }
+}
+
+fn flavor_of(number: u8) -> Flavor {
+    match number {
+        1 => Flavor::CurrentThread,
+        2 => Flavor::MultiThread,
+        _ => Flavor::Unknown,
     }
 }
 

@@ -518,13 +518,14 @@ impl Watch {
     /// Ends a thread's hold and keeps it, if it is long enough for anybody.
     fn close(&mut self, i: usize, tid: KernelTid, running: bool) {
         let Some(hold) = self.tracks[i].hold.take() else { return };
-        if let Some(evidence) = self.judgeable(&hold, self.tracks[i].no, tid, running) {
+        if let Some(evidence) = self.judgeable(i, &hold, self.tracks[i].no, tid, running) {
             self.collected.add_hold(evidence);
         }
     }
 
     fn judgeable(
         &self,
+        i: usize,
         hold: &Hold,
         no: ThreadNo,
         tid: KernelTid,
@@ -535,7 +536,12 @@ impl Watch {
             return None;
         }
         let waited = schedstat::of(tid).map_or(hold.waited_before, |s| s.waited);
-        Some(hold.evidence(no, tid, waited, self.floors.busy, running))
+        let mut evidence = hold.evidence(no, tid, waited, self.floors.busy, running);
+        // The handler cannot ask for the runtime; the thread did when it parked.
+        if let Some(slot) = table::used().get(i).filter(|s| s.no() == no) {
+            collect::add_runtime(&mut evidence.who.facts, slot.runtime());
+        }
+        Some(evidence)
     }
 
     /// What has not ended yet: holds, and calls that did not return.
@@ -543,13 +549,13 @@ impl Watch {
         let now = clock::now();
         let mut calls = Vec::new();
         let mut holds = Vec::new();
-        for (slot, track) in table::used().iter().zip(&self.tracks) {
+        for (i, (slot, track)) in table::used().iter().zip(&self.tracks).enumerate() {
             let Some(tid) = slot.tid() else { continue };
             if slot.scope() != scope || slot.no() != track.no || table::own_is(slot) {
                 continue;
             }
             if let Some(hold) = &track.hold {
-                holds.extend(self.judgeable(hold, track.no, tid, true));
+                holds.extend(self.judgeable(i, hold, track.no, tid, true));
             }
             let (inside, since) = slot.inside();
             if inside == Inside::Call {
