@@ -82,6 +82,9 @@ const MARKERS: &[(&str, Marker)] = &[
     ("runtime::blocking::task::BlockingTask", Marker::Pool),
     ("runtime::blocking::pool::Inner::run", Marker::Pool),
     ("close_and_shutdown_all", Marker::Shutdown),
+    ("Harness<T,S>::shutdown", Marker::Shutdown),
+    ("runtime::task::raw::shutdown", Marker::Shutdown),
+    ("scheduler::current_thread::shutdown", Marker::Shutdown),
 ];
 
 fn marker(symbol: &str) -> Option<Marker> {
@@ -93,15 +96,36 @@ fn marker(symbol: &str) -> Option<Marker> {
     MARKERS.iter().find(|(part, _)| symbol.contains(part)).map(|(_, m)| *m)
 }
 
+/// Symbols of a task's machinery. Inside of a scheduler they say that one of its tasks runs, where
+/// tokio's version or the optimiser left no other trace.
+const TASK: &[&str] =
+    &["runtime::task::harness::", "runtime::task::raw::", "runtime::task::core::"];
+
+/// The innermost marker and its place.
+fn innermost(stack: &Stack) -> Option<(usize, Marker)> {
+    let mut in_task = false;
+    for (at, frame) in stack.frames.iter().enumerate() {
+        let symbol = frame.symbol.as_str();
+        match marker(symbol) {
+            Some(Marker::RootLoop) if in_task => return Some((at, Marker::Poll)),
+            Some(marker) => return Some((at, marker)),
+            None => {}
+        }
+        let of_tokio = symbol.starts_with("tokio::") || symbol.starts_with("<tokio::");
+        in_task |= of_tokio && TASK.iter().any(|t| symbol.contains(t));
+    }
+    None
+}
+
 /// The number of frames between the call and the poll it was made in: everything up to the
 /// innermost marker. All of them if there is none.
 pub fn inside_poll(stack: &Stack) -> usize {
-    stack.frames.iter().position(|f| marker(&f.symbol).is_some()).unwrap_or(stack.frames.len())
+    innermost(stack).map_or(stack.frames.len(), |(at, _)| at)
 }
 
 /// Decides the context.
 pub fn context(facts: &TokioFacts, stack: &Stack) -> Context {
-    let innermost = stack.frames.iter().find_map(|f| marker(&f.symbol));
+    let innermost = innermost(stack).map(|(_, marker)| marker);
     if !facts.constrained {
         return match innermost {
             Some(Marker::Poll) => Context::Task,
@@ -247,6 +271,14 @@ mod tests {
                 true,
                 &["app::f", ROOT, BLOCKING, POOL],
                 RootLoop,
+            ),
+            (
+                "task, current-thread, tokio 1.47",
+                true,
+                true,
+                true,
+                &["app::f", "tokio::runtime::task::harness::Harness<T,S>::poll", ROOT][..],
+                Task,
             ),
             (
                 "a runtime in spawn_blocking, its task",
