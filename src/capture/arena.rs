@@ -27,6 +27,8 @@ pub struct Sample {
     pub left: Option<u8>,
     /// Units taken as a mark.
     pub taken: u8,
+    /// Units of budget taken on this thread so far, these included.
+    pub taken_in_all: u32,
     /// Units to take, set by the watchdog.
     pub take: u8,
     pub beat: u32,

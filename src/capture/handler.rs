@@ -50,6 +50,8 @@ fn sample(context: *mut libc::c_void) -> bool {
         if slot.has(flag::TOUCHED) && !slot.has(flag::DYING) {
             let read: Reader = core::mem::transmute::<usize, Reader>(reader);
             (sample.facts, sample.left, sample.taken) = read(sample.take);
+            slot.took(sample.taken);
+            sample.taken_in_all = slot.taken();
         } else {
             sample.facts = RawFacts {
                 constrained: false,

@@ -59,6 +59,8 @@ pub struct Sum {
     pub unchecked: AtomicU64,
     /// The budget left at the last check, + 1; 0: not checked yet.
     pub mark: AtomicU32,
+    /// What `Slot::taken` was then.
+    pub taken: AtomicU32,
     pub certain: AtomicU32,
     pub at: AtomicU64,
     /// Run-queue wait of the thread at the first check.
@@ -76,6 +78,7 @@ impl Sum {
             time: AtomicU64::new(0),
             unchecked: AtomicU64::new(0),
             mark: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
             certain: AtomicU32::new(0),
             at: AtomicU64::new(0),
             waited: AtomicU64::new(0),
@@ -104,6 +107,8 @@ pub struct Slot {
     wakes: AtomicU32,
     /// The id under which tokio launched this worker, once learnt.
     launch: AtomicU64,
+    /// Units of budget taken on this thread, by whomever of us.
+    taken: AtomicU32,
     /// The runtime it was last seen inside of: its number,
     runtime: AtomicU64,
     /// and its flavor (top byte) and number of workers.
@@ -131,6 +136,7 @@ impl Slot {
             since: AtomicU64::new(0),
             wakes: AtomicU32::new(0),
             launch: AtomicU64::new(0),
+            taken: AtomicU32::new(0),
             runtime: AtomicU64::new(0),
             workers: AtomicU32::new(0),
             allow: AtomicU32::new(0),
@@ -316,6 +322,17 @@ impl Slot {
         self.runtime.store(number, Ordering::Relaxed);
         let word = (flavor as u32) << 24 | workers.min(0xff_ffff);
         self.workers.store(word, Ordering::Relaxed);
+    }
+
+    /// Units of budget that were taken on this thread so far.
+    pub fn taken(&self) -> u32 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Owner (its signal handler included) only.
+    pub fn took(&self, units: u8) {
+        // An atomic addition: the handler may interrupt the thread in the middle of its own.
+        self.taken.fetch_add(units as u32, Ordering::Relaxed);
     }
 
     pub fn launch(&self) -> u64 {

@@ -29,6 +29,8 @@ pub struct Seen {
     /// Budget left before the mark; `None`: unlimited.
     pub left: Option<u8>,
     pub taken: u8,
+    /// Units taken on that thread so far, these included: others of us take some too.
+    pub taken_in_all: u32,
 }
 
 /// How a sample relates to the one before it.
@@ -45,7 +47,12 @@ pub fn relation(before: Option<&Seen>, now: &Seen) -> Relation {
     let Some(left) = now.left else { return Relation::NotAPoll };
     let Some(before) = before else { return Relation::New };
     let Some(was) = before.left else { return Relation::New };
-    let marked = was.saturating_sub(before.taken);
+    let by_others = now
+        .taken_in_all
+        .wrapping_sub(now.taken as u32)
+        .wrapping_sub(before.taken_in_all)
+        .min(u8::MAX as u32) as u8;
+    let marked = was.saturating_sub(before.taken).saturating_sub(by_others);
     if now.facts.task != before.facts.task || now.beat != before.beat {
         return Relation::New;
     }
@@ -217,13 +224,17 @@ mod tests {
             facts,
             left,
             taken,
+            taken_in_all: taken as u32,
         }
     }
 
     #[test]
     fn relations() {
         let before = seen(0, Some(100), 3);
-        let is = |now: Seen| relation(Some(&before), &now);
+        let is = |now: Seen| {
+            let all = before.taken_in_all + now.taken as u32;
+            relation(Some(&before), &Seen { taken_in_all: all, ..now })
+        };
         assert_eq!(is(seen(4, Some(97), 0)), Relation::Same);
         assert_eq!(is(seen(4, Some(96), 0)), Relation::ProbablySame);
         assert_eq!(is(seen(4, Some(81), 0)), Relation::ProbablySame);
@@ -235,6 +246,8 @@ mod tests {
         let other = RawFacts { task: 8, ..before.facts };
         assert_eq!(is(Seen { facts: other, ..seen(4, Some(97), 0) }), Relation::New);
         assert_eq!(relation(None, &before), Relation::New);
+        let others = Seen { taken_in_all: before.taken_in_all + 2, ..seen(4, Some(95), 0) };
+        assert_eq!(relation(Some(&before), &others), Relation::Same, "two units taken by sums");
     }
 
     fn hold(links: &[Relation]) -> HoldEvidence {

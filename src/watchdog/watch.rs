@@ -50,6 +50,9 @@ struct Track {
     still_since: Nanos,
     /// The sleep has been looked into.
     still_known: bool,
+    /// In this system call; what the signal for the sample did to the statistics is not settled.
+    asleep_in: Option<i64>,
+    after_sample: bool,
     announced: Nanos,
     last_call: Nanos,
 }
@@ -70,6 +73,8 @@ impl Track {
             still: 0,
             still_since: Nanos::ZERO,
             still_known: false,
+            asleep_in: None,
+            after_sample: false,
             announced: Nanos::ZERO,
             last_call: Nanos::ZERO,
         }
@@ -336,9 +341,15 @@ impl Watch {
         if t.buffer.is_some() {
             return true; // a sample is under way
         }
-        if progress.0 == 0 {
+        // The handler of a sleeper's sample was a moment on a processor, and no more.
+        if progress.0 == 0 || t.after_sample {
+            t.after_sample &= progress.0 == 0;
             return self.look_asleep(i, slot, tid, now, tick);
         }
+        if t.hold.as_ref().is_some_and(|h| h.syscall.is_some()) {
+            self.close(i, tid, false);
+        }
+        let t = &mut self.tracks[i];
         t.still = 0;
         t.still_known = false;
         t.stat = None;
@@ -373,16 +384,28 @@ impl Watch {
         tick: Nanos,
     ) -> bool {
         let t = &mut self.tracks[i];
-        if !slot.has(flag::RUNTIME) || (t.still_known && t.hold.is_none()) {
-            // Not a worker as far as anybody knows, or its sleep is nobody's poll.
-            return false;
+        if !slot.has(flag::RUNTIME) {
+            return false; // not a worker as far as anybody knows
         }
         let stat = schedstat::of(tid);
         if stat.is_none() || stat != t.stat {
+            if t.still_known && t.hold.is_some() && stat.is_some() && t.still == 0 {
+                t.stat = stat; // what the sample did has settled
+                t.still = 1;
+                return true;
+            }
+            if t.hold.as_ref().is_some_and(|h| h.syscall.is_some()) {
+                self.close(i, tid, false); // another sleep
+            }
+            let t = &mut self.tracks[i];
             t.stat = stat;
             t.still = 0;
+            t.still_known = false;
             t.still_since = now;
             return true;
+        }
+        if t.still_known && t.hold.is_none() {
+            return false; // its sleep is nobody's poll
         }
         t.still += 1;
         let asleep = now - t.still_since;
@@ -394,7 +417,12 @@ impl Watch {
             return true;
         }
         if t.still >= 2 && asleep.0 + 2 * tick.0 >= self.floors.asleep.0 && !t.still_known {
-            if restarts(schedstat::in_kernel(tid)) {
+            let doing = schedstat::in_kernel(tid);
+            t.asleep_in = match doing {
+                Some(schedstat::InKernel::Call { number, .. }) => Some(number),
+                _ => None,
+            };
+            if restarts(doing) {
                 t.asleep_sample = true;
                 self.request(i, slot, tid, 0);
             } else {
@@ -433,6 +461,7 @@ impl Watch {
             facts: RawFacts { runtime, flavor, workers, ..sample.facts },
             left: sample.left,
             taken: sample.taken,
+            taken_in_all: sample.taken_in_all,
         };
         self.polls_sampled += 1;
         if self.tracks[i].asleep_sample {
@@ -490,29 +519,26 @@ impl Watch {
             }
             return;
         }
-        let number = match schedstat::in_kernel(tid) {
-            Some(schedstat::InKernel::Call { number, .. }) => Some(number),
-            _ => None,
-        };
         let t = &mut self.tracks[i];
         t.still_known = true;
-        // The signal itself was a moment on a processor.
+        t.after_sample = true;
+        t.still = 0;
         t.stat = schedstat::of(tid);
         t.cpu = clock::cpu_of(tid).unwrap_or(t.cpu);
-        if !seen.facts.constrained || number.is_none() {
+        if !seen.facts.constrained || t.asleep_in.is_none() {
             return;
         }
         let begun = t.still_since;
         self.close(i, tid, false);
-        let waited = self.tracks[i].stat.map_or(Nanos::ZERO, |s| s.waited);
+        let t = &mut self.tracks[i];
+        let waited = t.stat.map_or(Nanos::ZERO, |s| s.waited);
+        let asleep = seen.at.saturating_sub(begun);
         let first = Seen { at: begun, ..seen };
         let mut hold = Hold::begin(slot.scope(), slot.label(), first, stack, waited);
-        hold.syscall = number;
-        hold.asleep = now - begun;
-        hold.last.at = now;
-        let t = &mut self.tracks[i];
+        hold.syscall = t.asleep_in;
+        hold.asleep = asleep;
+        hold.last.at = seen.at;
         t.hold = Some(hold);
-        t.still_known = true;
     }
 
     /// Ends a thread's hold and keeps it, if it is long enough for anybody.

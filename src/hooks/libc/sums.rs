@@ -81,7 +81,11 @@ fn check(
         super::reentry::leave();
         return;
     };
+    // Units that the watchdog's samples took meanwhile are not the poll's.
+    let by_us = slot.taken();
     let mark = sum.mark.load(Relaxed);
+    let mark =
+        if mark == 0 { 0 } else { mark.wrapping_sub(by_us.wrapping_sub(sum.taken.load(Relaxed))) };
     let found = left as u32 + 1;
     if mark == 0 {
         sum.at.store(now.0.saturating_sub(sum.time.load(Relaxed)), Relaxed);
@@ -101,6 +105,8 @@ fn check(
     }
     let units = 1 + ((now.0 >> 4) & 3) as u8;
     let taken = tokio::take(left, units);
+    slot.took(taken);
+    sum.taken.store(by_us.wrapping_add(taken as u32), Relaxed);
     sum.mark.store(found - taken as u32, Relaxed);
     let total = sum.time.load(Relaxed);
     let due = sum.due.load(Relaxed);
