@@ -384,7 +384,7 @@ impl Watch {
         tick: Nanos,
     ) -> bool {
         let t = &mut self.tracks[i];
-        if !slot.has(flag::RUNTIME) {
+        if !slot.has(flag::RUNTIME) && t.strikes >= STRANGER {
             return false; // not a worker as far as anybody knows
         }
         let stat = schedstat::of(tid);
@@ -526,6 +526,7 @@ impl Watch {
         t.stat = schedstat::of(tid);
         t.cpu = clock::cpu_of(tid).unwrap_or(t.cpu);
         if !seen.facts.constrained || t.asleep_in.is_none() {
+            t.strikes = (t.strikes + 1).min(STRIKES);
             return;
         }
         let begun = t.still_since;
