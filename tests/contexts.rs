@@ -58,9 +58,13 @@ fn only(report: &Report, level: Level, marker: &str, context: Context) -> Findin
     f.clone()
 }
 
-/// Release builds have no lines unless asked for.
+/// This workspace's profiles have lines, unless the environment says no.
 fn debug_info() -> bool {
-    cfg!(debug_assertions) || option_env!("CARGO_PROFILE_RELEASE_DEBUG").is_some()
+    let variable = match cfg!(debug_assertions) {
+        true => option_env!("CARGO_PROFILE_DEV_DEBUG"),
+        false => option_env!("CARGO_PROFILE_RELEASE_DEBUG"),
+    };
+    variable != Some("0")
 }
 
 #[track_caller]
