@@ -76,11 +76,40 @@ pub fn readable(symbol: &str) -> String {
     parts.join("::")
 }
 
-/// Whether a name says no more than "a closure" or has no path: debug information of inlined
-/// functions often has just that.
+/// Whether a name has no path: with line tables only, debug information has just `poll<T>` or
+/// `{closure#0}`.
 pub fn is_short(symbol: &str) -> bool {
-    let parts = parts(symbol);
+    let name = without_generics(symbol);
+    let parts = parts(name);
     parts.len() == 1 || parts.iter().all(|p| is_made(p))
+}
+
+/// Whether a name is the compiler's own: a closure, an async function's body.
+pub fn is_nameless(symbol: &str) -> bool {
+    parts(without_generics(symbol)).iter().all(|p| is_made(p))
+}
+
+/// The module path that a file of a package stands for: `src/a/b.rs` is `a::b`, `src/a/mod.rs` is
+/// `a`, `src/lib.rs` is the root.
+pub fn module_of(file: &str) -> String {
+    let inside = match file.rfind("/src/") {
+        Some(at) => &file[at + 5..],
+        None => {
+            file.strip_prefix("src/").unwrap_or_else(|| file.rsplit('/').next().unwrap_or(file))
+        }
+    };
+    let inside = inside.strip_suffix(".rs").unwrap_or(inside);
+    let parts: Vec<&str> =
+        inside.split('/').filter(|p| !matches!(*p, "mod" | "lib" | "main" | "bin")).collect();
+    parts.join("::")
+}
+
+/// A name without its generic arguments: `poll<T, U>` is `poll`.
+pub fn without_generics(name: &str) -> &str {
+    match name.find('<') {
+        Some(at) if at > 0 => name[..at].trim_end_matches("::"),
+        _ => name,
+    }
 }
 
 /// The first part of a function's path, looking through `<A as B>` and `<impl B for A>`.
@@ -147,6 +176,28 @@ mod tests {
         ] {
             assert_eq!(crate_of(symbol), owner, "{symbol}");
         }
+    }
+
+    #[test]
+    fn modules_by_file() {
+        for (file, module) in [
+            (
+                "/r/tokio-1.54.1/src/runtime/scheduler/multi_thread/worker.rs",
+                "runtime::scheduler::multi_thread::worker",
+            ),
+            (
+                "/r/tokio-1.54.1/src/runtime/scheduler/current_thread/mod.rs",
+                "runtime::scheduler::current_thread",
+            ),
+            ("/w/app/src/lib.rs", ""),
+            ("src/handlers.rs", "handlers"),
+            ("/w/app/src/bin/tool/main.rs", "tool"),
+            ("tests/api.rs", "api"),
+        ] {
+            assert_eq!(module_of(file), module, "{file}");
+        }
+        assert_eq!(without_generics("poll<alloc::boxed::Box<T>>"), "poll");
+        assert_eq!(without_generics("<a as b>::c"), "<a as b>::c");
     }
 
     #[test]

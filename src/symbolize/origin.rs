@@ -118,6 +118,23 @@ fn names_package(package: &Package, owner: &str) -> bool {
         .is_some_and(|n| n.replace('-', "_") == owner)
 }
 
+/// The name of the crate a file of the workspace belongs to: an armed one, or its folder's.
+pub fn crate_by_file(path: Option<&Path>, packages: &[Package]) -> String {
+    let Some(path) = path else { return String::new() };
+    let folder = path.ancestors().skip(1).find(|dir| dir.join("Cargo.toml").is_file());
+    let Some(folder) = folder else { return String::new() };
+    let inside = path.strip_prefix(folder).unwrap_or(path);
+    let armed = packages.iter().find(|p| p.manifest_dir == folder);
+    match armed {
+        // A test target's crate has its file's name, and the library beside it has not.
+        Some(p) if !p.test_target || !inside.starts_with("src") => p.crate_name.clone(),
+        _ => {
+            let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or("");
+            name.replace('-', "_")
+        }
+    }
+}
+
 /// The file as an absolute path, if it can be found: rustc names files of workspace members
 /// relative to the workspace's root.
 pub fn absolute(file: &str, packages: &[Package]) -> Option<PathBuf> {

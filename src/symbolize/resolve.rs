@@ -38,6 +38,10 @@ impl Symbolizer {
 
     /// A stack with names. Addresses without any become a frame that shows the address.
     pub fn resolve(&mut self, raw: &RawStack) -> Stack {
+        Stack { frames: without_own(self.all_frames(raw)), truncated: raw.truncated }
+    }
+
+    fn all_frames(&mut self, raw: &RawStack) -> Vec<Frame> {
         let mut frames = Vec::with_capacity(raw.addresses.len());
         for address in &raw.addresses {
             if !self.known.contains_key(address) {
@@ -46,8 +50,7 @@ impl Symbolizer {
             }
             frames.extend(self.known[address].iter().cloned());
         }
-        let frames = without_own(frames);
-        Stack { frames, truncated: raw.truncated }
+        frames
     }
 
     fn look_up(&mut self, address: CodeAddress) -> Vec<Frame> {
@@ -86,31 +89,53 @@ impl Symbolizer {
 
     /// Readable names, absolute files, and whose code it is.
     fn complete(&mut self, frames: &mut [Frame]) {
-        let outer = frames.last().map(|f| (f.symbol.clone(), f.file.clone()));
         for frame in frames.iter_mut() {
-            if frame.inlined && names::is_short(&frame.symbol) {
-                // Debug information without a path: it is the enclosing function's, if they
-                // stand in the same file.
-                if let Some((symbol, _)) = outer.as_ref().filter(|(_, file)| *file == frame.file) {
-                    let mut parts = names::parts(symbol);
-                    parts.pop();
-                    parts.push(&frame.symbol);
-                    frame.symbol = parts.join("::");
-                }
-            }
-            frame.function = names::readable(&frame.symbol);
             let packages = &self.grounds.packages;
             frame.origin = origin::of(&frame.symbol, frame.file.as_deref(), packages);
-            if !matches!(frame.origin, Origin::Workspace { .. }) {
-                continue;
-            }
             let path = frame.file.as_deref().and_then(|f| origin::absolute(f, packages));
-            let test_code = self.is_test_code(frame, path.as_deref());
-            frame.origin = Origin::Workspace { test_code };
-            if let Some(path) = path {
-                frame.file = Some(path.to_string_lossy().into_owned());
+            let own = matches!(frame.origin, Origin::Workspace { .. });
+            if own {
+                let test_code = self.is_test_code(frame, path.as_deref());
+                frame.origin = Origin::Workspace { test_code };
+            }
+            if names::is_short(&frame.symbol) {
+                frame.symbol = self.full_name(frame, path.as_deref());
+            }
+            frame.function = names::readable(&frame.symbol);
+            if own {
+                if let Some(path) = path {
+                    frame.file = Some(path.to_string_lossy().into_owned());
+                }
             }
         }
+    }
+
+    /// A path for a name that has none (line tables only): package and module by the file, and
+    /// where the name is the compiler's own, the function by the source.
+    fn full_name(&mut self, frame: &Frame, path: Option<&Path>) -> String {
+        let Some(file) = frame.file.as_deref() else { return frame.symbol.clone() };
+        let package = match &frame.origin {
+            Origin::Tokio { .. } => "tokio".to_owned(),
+            Origin::Dependency { name, .. } => name.replace('-', "_"),
+            Origin::Std => match file.split("/library/").nth(1).and_then(|f| f.split('/').next()) {
+                Some(library) => library.to_owned(),
+                None => "std".to_owned(),
+            },
+            Origin::Workspace { .. } => origin::crate_by_file(path, &self.grounds.packages),
+            Origin::Harness | Origin::Stallhound | Origin::Foreign => return frame.symbol.clone(),
+        };
+        let name = names::without_generics(&frame.symbol);
+        let function = match (names::is_nameless(name), path, frame.line) {
+            (true, Some(path), Some(line)) => self.sources.function_at(path, line),
+            _ => None,
+        };
+        let module = names::module_of(file);
+        let last = function.as_deref().unwrap_or(name);
+        [package.as_str(), module.as_str(), last]
+            .into_iter()
+            .filter(|p| !p.is_empty())
+            .collect::<Vec<_>>()
+            .join("::")
     }
 
     fn is_test_code(&mut self, frame: &Frame, path: Option<&Path>) -> bool {
@@ -194,6 +219,11 @@ pub fn harness_of(stack: &Stack) -> Harness {
 mod tests {
     use super::*;
 
+    /// This crate's own frames included: these tests are its own code.
+    fn whole(symbolizer: &mut Symbolizer, raw: &RawStack) -> Stack {
+        Stack { frames: symbolizer.all_frames(raw), truncated: raw.truncated }
+    }
+
     #[inline(never)]
     fn here() -> RawStack {
         let mut addresses = Vec::new();
@@ -231,7 +261,7 @@ mod tests {
         let mut symbolizer = Symbolizer::new(Grounds { packages: vec![package] });
         let rt = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let raw = rt.block_on(async { inner().await });
-        let stack = symbolizer.resolve(&raw);
+        let stack = whole(&mut symbolizer, &raw);
         let find = |name: &str| stack.frames.iter().find(|f| f.function.ends_with(name));
         let frame = find("tests::inner").expect("the async fn under its own name");
         if frame.file.is_some() {
@@ -244,7 +274,7 @@ mod tests {
         assert_eq!(harness_of(&stack), Harness::Libtest);
 
         let raw = Generic(3u8).through(|| here());
-        let stack = symbolizer.resolve(&raw);
+        let stack = whole(&mut symbolizer, &raw);
         assert!(
             stack.frames.iter().any(|f| f.function.contains("Generic<T>>::through")
                 || f.function.contains("Generic<T>::through")
@@ -259,7 +289,7 @@ mod tests {
         let mut symbolizer = Symbolizer::new(Grounds::default());
         let at = here as fn() -> RawStack as usize;
         let raw = RawStack { addresses: vec![CodeAddress::Instruction(at)], truncated: false };
-        let stack = symbolizer.resolve(&raw);
+        let stack = whole(&mut symbolizer, &raw);
         assert!(stack.frames.last().unwrap().function.ends_with("tests::here"), "{stack:?}");
     }
 
@@ -267,7 +297,7 @@ mod tests {
     fn nonsense_gets_a_frame_that_shows_the_address() {
         let mut symbolizer = Symbolizer::new(Grounds::default());
         let raw = RawStack { addresses: vec![CodeAddress::Return(0x10)], truncated: false };
-        let stack = symbolizer.resolve(&raw);
+        let stack = whole(&mut symbolizer, &raw);
         assert_eq!(stack.frames.len(), 1);
         assert!(stack.frames[0].function.starts_with("0xf in"), "{stack:?}");
     }

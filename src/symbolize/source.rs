@@ -1,4 +1,4 @@
-//! Source files: the line to show, and whether a line is test code.
+//! Source files: the line to show, which function it belongs to, and whether it is test code.
 //!
 //! Test code is any file of a test target, a `#[cfg(test)]` item, a function with a test
 //! attribute, and a module that its parent declares under `#[cfg(test)]`. The binary does not say
@@ -19,6 +19,7 @@ pub struct Sources {
 struct File {
     lines: Vec<String>,
     regions: Vec<Region>,
+    functions: Vec<(String, Region)>,
 }
 
 /// Lines of an item that exists for tests only, first and last, counted from 1.
@@ -32,10 +33,8 @@ impl Sources {
         if !self.files.contains_key(path) {
             let file = std::fs::read(path).ok().map(|bytes| {
                 let text = String::from_utf8_lossy(&bytes);
-                File {
-                    lines: text.lines().map(str::to_owned).collect(),
-                    regions: test_regions(&text),
-                }
+                let (regions, functions) = items(&text);
+                File { lines: text.lines().map(str::to_owned).collect(), regions, functions }
             });
             self.files.insert(path.to_owned(), file);
         }
@@ -45,6 +44,12 @@ impl Sources {
     /// The text of a line, counted from 1.
     pub fn line(&mut self, path: &Path, line: u32) -> Option<String> {
         self.file(path)?.lines.get(line.checked_sub(1)? as usize).cloned()
+    }
+
+    /// The name of the innermost function whose text a line belongs to.
+    pub fn function_at(&mut self, path: &Path, line: u32) -> Option<String> {
+        let around = self.file(path)?.functions.iter().filter(|(_, r)| (r.0..=r.1).contains(&line));
+        around.min_by_key(|(_, r)| r.1 - r.0).map(|(name, _)| name.clone())
     }
 
     /// Whether a line is test code; `None` if the file cannot be read.
@@ -126,10 +131,13 @@ fn is_test_attribute(text: &str) -> bool {
     path != "cfg_attr" && path.rsplit("::").next().is_some_and(|last| last.contains("test"))
 }
 
-/// The items of a source text that exist for tests only.
-fn test_regions(text: &str) -> Vec<Region> {
+/// The items of a source text that exist for tests only, and its functions.
+fn items(text: &str) -> (Vec<Region>, Vec<(String, Region)>) {
     let mut scan = Scan { text: text.as_bytes(), at: 0, line: 1 };
     let mut regions = Vec::new();
+    let mut functions = Vec::new();
+    // Functions whose end is not reached: depth outside of them, name, first line, body opened.
+    let mut running: Vec<(i32, String, u32, bool)> = Vec::new();
     // Items whose end is not reached: depth outside of them, first line, whether a body opened.
     let mut open: Vec<(i32, u32, bool)> = Vec::new();
     let mut depth = 0i32;
@@ -144,8 +152,14 @@ fn test_regions(text: &str) -> Vec<Region> {
                 }
             }
             Token::Attribute { .. } => {}
+            Token::Function { name, line } => {
+                running.push((depth, String::from_utf8_lossy(name).into_owned(), line, false));
+            }
             Token::Open(brace) => {
                 if brace {
+                    if let Some(function) = running.last_mut().filter(|f| f.0 == depth) {
+                        function.3 = true;
+                    }
                     if let Some(item) = open.last_mut().filter(|o| o.0 == depth) {
                         item.2 = true;
                     }
@@ -154,6 +168,11 @@ fn test_regions(text: &str) -> Vec<Region> {
             }
             Token::Close(brace) => {
                 depth -= 1;
+                while running.last().is_some_and(|f| f.0 > depth || (f.0 == depth && f.3 && brace))
+                {
+                    let (_, name, first, _) = running.pop().expect("just looked at");
+                    functions.push((name, (first, scan.line)));
+                }
                 while let Some(item) = open.last().copied() {
                     let ended = item.0 > depth || (item.0 == depth && item.2 && brace);
                     if !ended {
@@ -164,6 +183,10 @@ fn test_regions(text: &str) -> Vec<Region> {
                 }
             }
             Token::Semicolon => {
+                // A function pointer's type or a declaration: no body.
+                while running.last().is_some_and(|f| f.0 == depth && !f.3) {
+                    running.pop();
+                }
                 if let Some(item) = open.last().copied().filter(|o| o.0 == depth && !o.2) {
                     open.pop();
                     regions.push((item.1, scan.line));
@@ -172,7 +195,7 @@ fn test_regions(text: &str) -> Vec<Region> {
         }
     }
     regions.extend(open.into_iter().map(|item| (item.1, u32::MAX)));
-    regions
+    (regions, functions)
 }
 
 enum Token<'t> {
@@ -185,6 +208,10 @@ enum Token<'t> {
     Open(bool),
     Close(bool),
     Semicolon,
+    Function {
+        name: &'t [u8],
+        line: u32,
+    },
 }
 
 /// Walks over Rust source, past comments and literals.
@@ -211,6 +238,19 @@ impl<'t> Scan<'t> {
             if self.skip_literal() {
                 continue;
             }
+            if self.peek(0).is_ascii_alphabetic() || self.peek(0) == b'_' {
+                let line = self.line;
+                if self.word() == b"fn" {
+                    while self.peek(0).is_ascii_whitespace() {
+                        self.step();
+                    }
+                    let name = self.word();
+                    if !name.is_empty() {
+                        return Some(Token::Function { name, line });
+                    }
+                }
+                continue;
+            }
             let token = match self.peek(0) {
                 b'#' if self.peek(1) == b'[' => return Some(self.attribute(false)),
                 b'#' if self.peek(1) == b'!' && self.peek(2) == b'[' => {
@@ -229,6 +269,18 @@ impl<'t> Scan<'t> {
             }
         }
         None
+    }
+
+    /// The identifier that begins here, if one does (`r#` left out).
+    fn word(&mut self) -> &'t [u8] {
+        if self.peek(0) == b'r' && self.peek(1) == b'#' {
+            self.at += 2;
+        }
+        let begin = self.at.min(self.text.len());
+        while self.peek(0).is_ascii_alphanumeric() || self.peek(0) == b'_' || self.peek(0) >= 0x80 {
+            self.at += 1;
+        }
+        &self.text[begin..self.at]
     }
 
     fn attribute(&mut self, inner: bool) -> Token<'t> {
@@ -360,7 +412,7 @@ mod tests {
     use super::*;
 
     fn lines_of(text: &str) -> Vec<u32> {
-        let regions = test_regions(text);
+        let (regions, _) = items(text);
         (1..=text.lines().count() as u32)
             .filter(|l| regions.iter().any(|(a, b)| (*a..=*b).contains(l)))
             .collect()
@@ -415,6 +467,22 @@ mod tests {
     }
 
     #[test]
+    fn functions_are_found_by_line() {
+        let text = "pub async fn outer<F: Fn(u8) -> u8>(f: F)\nwhere\n  F: Copy,\n{\n  fn inner(c: fn(u8) -> u8) { go(); }\n  \
+                    let x: fn(u8);\n  more();\n}\ntrait T { fn declared(&self); fn given(&self) {\n } }\nstatic S: u8 = 1;\n";
+        let functions = items(text).1;
+        let at = |line: u32| {
+            let around = functions.iter().filter(|(_, r)| (r.0..=r.1).contains(&line));
+            around.min_by_key(|(_, r)| r.1 - r.0).map(|(n, _)| n.as_str())
+        };
+        assert_eq!(at(5), Some("inner"));
+        assert_eq!(at(7), Some("outer"));
+        assert_eq!(at(3), Some("outer"));
+        assert_eq!(at(9), Some("given"));
+        assert_eq!(at(11), None);
+    }
+
+    #[test]
     fn own_sources_are_read_right() {
         // This very file, whose test module begins at a known line and ends with the file.
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/symbolize/source.rs");
@@ -461,7 +529,7 @@ mod tests {
                 random ^= random << 17;
                 text.push_str(pieces[(random % pieces.len() as u64) as usize]);
             }
-            for (first, last) in test_regions(&text) {
+            for (first, last) in items(&text).0 {
                 assert!(first >= 1 && last >= first, "{text:?}");
             }
         }

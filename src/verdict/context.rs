@@ -19,7 +19,7 @@
 //! are too large, and stand in release builds without debug information too.
 #![forbid(unsafe_code)]
 
-use crate::evidence::{Flavor, Stack, TokioFacts};
+use crate::evidence::{Flavor, Frame, Stack, TokioFacts};
 
 /// See the table above.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -67,33 +67,40 @@ enum Marker {
     Shutdown,
 }
 
-/// What a symbol must contain (after `tokio::`), and what it says.
-const MARKERS: &[(&str, Marker)] = &[
-    ("scheduler::multi_thread::worker::Context::run_task", Marker::Poll),
-    ("scheduler::multi_thread_alt::worker::Worker::run_task", Marker::Poll),
-    ("scheduler::current_thread::Context::run_task", Marker::Poll),
-    ("task::local::LocalSet::tick", Marker::Poll),
-    ("scheduler::current_thread::CoreGuard", Marker::RootLoop),
-    ("runtime::park::CachedParkThread::block_on", Marker::RootParked),
-    ("runtime::context::blocking::BlockingRegionGuard::block_on", Marker::RootParked),
-    ("scheduler::multi_thread::worker::block_in_place", Marker::BlockInPlace),
-    ("scheduler::block_in_place::block_in_place", Marker::BlockInPlace),
-    ("task::blocking::block_in_place", Marker::BlockInPlace),
-    ("runtime::blocking::task::BlockingTask", Marker::Pool),
-    ("runtime::blocking::pool::Inner::run", Marker::Pool),
-    ("close_and_shutdown_all", Marker::Shutdown),
-    ("Harness<T,S>::shutdown", Marker::Shutdown),
-    ("runtime::task::raw::shutdown", Marker::Shutdown),
-    ("scheduler::current_thread::shutdown", Marker::Shutdown),
+/// Modules of tokio (after `tokio::`), functions in them, and what they say. Types between the two
+/// are left out: with line tables only, names do not have them.
+const MARKERS: &[(&str, &str, Marker)] = &[
+    ("scheduler::multi_thread::worker", "run_task", Marker::Poll),
+    ("scheduler::multi_thread_alt::worker", "run_task", Marker::Poll),
+    ("scheduler::current_thread", "run_task", Marker::Poll),
+    ("task::local", "tick", Marker::Poll),
+    ("scheduler::current_thread", "block_on", Marker::RootLoop),
+    ("runtime::park", "block_on", Marker::RootParked),
+    ("runtime::context::blocking", "block_on", Marker::RootParked),
+    ("", "block_in_place", Marker::BlockInPlace),
+    ("runtime::blocking::task", "poll", Marker::Pool),
+    ("runtime::blocking::pool", "run", Marker::Pool),
+    ("", "close_and_shutdown_all", Marker::Shutdown),
+    ("runtime::task::harness", "shutdown", Marker::Shutdown),
+    ("runtime::task::raw", "shutdown", Marker::Shutdown),
+    ("scheduler::current_thread", "shutdown", Marker::Shutdown),
+    ("scheduler::current_thread", "shutdown2", Marker::Shutdown),
 ];
 
-fn marker(symbol: &str) -> Option<Marker> {
-    let of_tokio = symbol.starts_with("tokio::") || symbol.starts_with("<tokio::");
-    if !of_tokio {
-        return None;
-    }
-    // `Context::enter` and the like run the closure that runs the task: they stand further out.
-    MARKERS.iter().find(|(part, _)| symbol.contains(part)).map(|(_, m)| *m)
+/// A frame's path without angle brackets, if it is tokio's.
+fn of_tokio(frame: &Frame) -> Option<String> {
+    let name = frame.function.as_str();
+    let own = name.starts_with("tokio::") || name.starts_with("<tokio::");
+    own.then(|| name.trim_start_matches('<').to_owned())
+}
+
+fn marker(frame: &Frame) -> Option<Marker> {
+    let path = of_tokio(frame)?;
+    let function = path.rsplit("::").next()?;
+    MARKERS
+        .iter()
+        .find(|(module, name, _)| function == *name && path.contains(module))
+        .map(|(_, _, marker)| *marker)
 }
 
 /// Symbols of a task's machinery. Inside of a scheduler they say that one of its tasks runs, where
@@ -105,14 +112,12 @@ const TASK: &[&str] =
 fn innermost(stack: &Stack) -> Option<(usize, Marker)> {
     let mut in_task = false;
     for (at, frame) in stack.frames.iter().enumerate() {
-        let symbol = frame.symbol.as_str();
-        match marker(symbol) {
+        match marker(frame) {
             Some(Marker::RootLoop) if in_task => return Some((at, Marker::Poll)),
             Some(marker) => return Some((at, marker)),
             None => {}
         }
-        let of_tokio = symbol.starts_with("tokio::") || symbol.starts_with("<tokio::");
-        in_task |= of_tokio && TASK.iter().any(|t| symbol.contains(t));
+        in_task |= of_tokio(frame).is_some_and(|path| TASK.iter().any(|t| path.contains(t)));
     }
     None
 }
@@ -163,7 +168,7 @@ fn without_marker(facts: &TokioFacts, truncated: bool) -> Context {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{Frame, Origin};
+    use crate::evidence::Origin;
     use crate::ids::{TaskId, WorkerIndex};
 
     fn stack(symbols: &[&str]) -> Stack {
@@ -312,7 +317,15 @@ mod tests {
 
     #[test]
     fn only_tokios_own_functions_are_markers() {
-        assert_eq!(marker("app::tokio::task::local::LocalSet::tick"), None);
+        let one = |name: &str| marker(&stack(&[name]).frames[0]);
+        assert_eq!(one("app::tokio::task::local::LocalSet::tick"), None);
+        assert_eq!(one("tokio::task::local::LocalSet::tick"), Some(Marker::Poll));
+        // As line tables only have it, and as newer mangling has it.
+        assert_eq!(
+            one("tokio::runtime::scheduler::multi_thread::worker::run_task"),
+            Some(Marker::Poll)
+        );
+        assert_eq!(one("<tokio::runtime::blocking::pool::Inner>::run"), Some(Marker::Pool));
         assert_eq!(inside_poll(&stack(&["a::b", "a::c", MT, POOL])), 2);
         assert_eq!(inside_poll(&stack(&["a::b"])), 1);
     }

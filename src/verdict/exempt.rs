@@ -66,6 +66,7 @@ pub const ALLOWANCES: &[Allowance] = &[
         functions: &[
             "std::thread::Builder::spawn_unchecked",
             "std::sys::thread::unix::Thread::new",
+            "std::sys::thread::unix::new",
             "std::sys::pal::unix::thread::Thread::new",
             "std::thread::lifecycle::spawn_unchecked",
         ],
@@ -116,11 +117,11 @@ pub const ALLOWANCES: &[Allowance] = &[
 
 /// Whether a frame's function begins with one of the paths.
 fn is_below(frame: &Frame, functions: &[&str]) -> bool {
-    let symbol = frame.symbol.trim_start_matches(['<', '&']);
-    functions.iter().any(|f| symbol.starts_with(f))
+    let name = frame.function.trim_start_matches(['<', '&']);
+    functions.iter().any(|f| name.starts_with(f))
         // v0 names put the type in angle brackets: `<std::thread::Builder>::spawn_unchecked_`.
-        || symbol.contains('>') && {
-            let flat: String = symbol.chars().filter(|c| !matches!(c, '<' | '>')).collect();
+        || name.contains('>') && {
+            let flat: String = name.chars().filter(|c| !matches!(c, '<' | '>')).collect();
             functions.iter().any(|f| flat.starts_with(f))
         }
 }
@@ -131,7 +132,13 @@ pub fn allowance(
     context: Context,
     stack: &Stack,
 ) -> Option<&'static Allowance> {
-    let frames = &stack.frames[..inside_poll(stack)];
+    // What every thread has at its outer end (std's thread start) excuses nobody.
+    let machinery = |f: &Frame| {
+        matches!(f.origin, Origin::Std | Origin::Foreign | Origin::Stallhound | Origin::Harness)
+    };
+    let inside = &stack.frames[..inside_poll(stack)];
+    let end = inside.iter().rposition(|f| !machinery(f)).map_or(0, |last| last + 1);
+    let frames = &inside[..end];
     let matching = |grant: Grant| {
         ALLOWANCES.iter().find(|a| {
             a.grant == grant
@@ -186,7 +193,11 @@ mod tests {
     }
 
     fn stack(symbols: &[&str]) -> Stack {
-        Stack { frames: symbols.iter().map(|s| frame(s, Origin::Std)).collect(), truncated: false }
+        let origin = |s: &str| match s.starts_with("std") || s.starts_with('<') || s == "open64" {
+            true => Origin::Std,
+            false => Origin::Workspace { test_code: false },
+        };
+        Stack { frames: symbols.iter().map(|s| frame(s, origin(s))).collect(), truncated: false }
     }
 
     fn grant(symbols: &[&str]) -> Option<Grant> {
@@ -219,10 +230,17 @@ mod tests {
             Some(Grant::Note)
         );
         assert_eq!(grant(&["open64", "app::once_cell", "app::f"]), None);
+        // Every thread begins like this.
+        let bottom = "<std::sys::thread::unix::Thread>::new::thread_start";
+        assert_eq!(
+            grant(&["open64", "app::f", "std::thread::lifecycle::spawn_unchecked", bottom]),
+            None
+        );
         let both = [
             "open64",
             "std::thread::available_parallelism",
             "std::sys::sync::once::futex::Once::call",
+            "app::f",
         ];
         assert_eq!(grant(&both), Some(Grant::Nothing));
     }
