@@ -28,22 +28,25 @@ pub fn build(
     cores: u32,
 ) -> Report {
     let mut runtimes = Runtimes::default();
-    let mut groups: Vec<Finding> = Vec::new();
+    let mut groups: Vec<(ScopeId, Finding)> = Vec::new();
     for call in &evidence.calls {
         let stack = names.resolve(&call.stack);
         let judgement = classify::classify_call(call, &stack, &limits(call.who.scope));
         if judgement.level != Level::Allow {
-            groups.push(of_call(call, stack, judgement, names, &mut runtimes));
+            let finding = of_call(call, stack, judgement, names, &mut runtimes);
+            groups.push((call.who.scope, finding));
         }
     }
     for hold in &evidence.holds {
         let (stack, share) = hot::heaviest(hold, names);
         let judgement = classify::classify_hold(hold, &stack, &limits(hold.who.scope));
         if judgement.level != Level::Allow {
-            groups.push(of_hold(hold, stack, share, judgement, names, &mut runtimes));
+            let finding = of_hold(hold, stack, share, judgement, names, &mut runtimes);
+            groups.push((hold.who.scope, finding));
         }
     }
-    let mut all = group(groups);
+    forget_tests(&mut groups, evidence.harness);
+    let mut all = group(groups.into_iter().map(|(_, finding)| finding).collect());
     for finding in &mut all {
         finish(finding, evidence, cores);
     }
@@ -143,6 +146,7 @@ fn of_call(
     };
     finding.count = call.count;
     finding.total = call.total;
+    finding.requested = call.requested;
     finding.calls_in_poll = call.summed.map(|s| s.calls);
     finding.certain = call.summed.is_none_or(|s| s.certain);
     of_whom(&mut finding, &call.who, runtimes);
@@ -184,6 +188,15 @@ fn of_whom(finding: &mut Finding, who: &crate::evidence::Who, runtimes: &mut Run
     finding.tests = who.test.iter().cloned().collect();
 }
 
+/// Where tests cannot be told apart, the name of a thread is no test's; a guarded scope's is.
+fn forget_tests(findings: &mut [(ScopeId, Finding)], harness: Harness) {
+    for (scope, finding) in findings {
+        if harness == Harness::Process && *scope == ScopeId::PROCESS {
+            finding.tests.clear();
+        }
+    }
+}
+
 fn blank(stack: &Stack, judgement: Judgement, names: &mut dyn Names) -> Finding {
     Finding {
         level: judgement.level,
@@ -197,6 +210,7 @@ fn blank(stack: &Stack, judgement: Judgement, names: &mut dyn Names) -> Finding 
         time: TimeSplit::default(),
         count: 1,
         total: Nanos::ZERO,
+        requested: None,
         calls_in_poll: None,
         task: None,
         worker: None,
@@ -288,12 +302,16 @@ fn times(n: u64) -> String {
 
 /// Everything that is said about a finding once it is whole.
 fn finish(finding: &mut Finding, _evidence: &Evidence, cores: u32) {
+    let summed = finding.calls_in_poll.is_some();
     let event = Event {
         category: finding.category,
         context: finding.context,
         call: finding.call,
         object: finding.object.as_deref(),
-        time: finding.time.wall,
+        time: finding
+            .requested
+            .filter(|_| !summed && !finding.time.running)
+            .unwrap_or(finding.time.wall),
         count: finding.count,
         summed: finding.calls_in_poll,
         running: finding.time.running,

@@ -96,6 +96,8 @@ pub struct Finding {
     pub time: TimeSplit,
     pub count: u64,
     pub total: Nanos,
+    /// Sleeps: what was asked for, of the longest one.
+    pub requested: Option<Nanos>,
     /// Many short calls of one poll: how many.
     pub calls_in_poll: Option<u64>,
     pub task: Option<TaskId>,

@@ -310,6 +310,11 @@ fn times(f: &Finding) -> String {
             let _ = write!(text, " = {}", parts.join(" + "));
         }
     }
+    if let Some(asked) = f.requested.filter(|_| f.calls_in_poll.is_none()) {
+        if asked.0 + asked.0 / 20 + 1_000_000 < t.wall.0 {
+            let _ = write!(text, ", {} asked for", time(asked));
+        }
+    }
     if let Some(calls) = f.calls_in_poll {
         let _ = write!(text, ", {} of one poll added up", count(calls, "call"));
     } else if f.count > 1 {

@@ -118,21 +118,39 @@ fn names_package(package: &Package, owner: &str) -> bool {
         .is_some_and(|n| n.replace('-', "_") == owner)
 }
 
-/// The name of the crate a file of the workspace belongs to: an armed one, or its folder's.
-pub fn crate_by_file(path: Option<&Path>, packages: &[Package]) -> String {
+/// The name of the crate a file of the workspace belongs to, by its place and its manifest: the
+/// file's own in `tests/`, `benches/`, `examples/` and `src/bin/`, else the package's.
+pub fn crate_by_file(path: Option<&Path>) -> String {
     let Some(path) = path else { return String::new() };
     let folder = path.ancestors().skip(1).find(|dir| dir.join("Cargo.toml").is_file());
     let Some(folder) = folder else { return String::new() };
     let inside = path.strip_prefix(folder).unwrap_or(path);
-    let armed = packages.iter().find(|p| p.manifest_dir == folder);
-    match armed {
-        // A test target's crate has its file's name, and the library beside it has not.
-        Some(p) if !p.test_target || !inside.starts_with("src") => p.crate_name.clone(),
-        _ => {
-            let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or("");
-            name.replace('-', "_")
+    let mut parts = inside.iter().filter_map(|p| p.to_str());
+    let target = match (parts.next(), parts.next()) {
+        (Some("tests" | "benches" | "examples"), Some(file)) => Some(file),
+        (Some("src"), Some("bin")) => parts.next(),
+        _ => None,
+    };
+    let name = match target {
+        Some(target) => target.trim_end_matches(".rs").to_owned(),
+        None => package_name(&folder.join("Cargo.toml")).unwrap_or_default(),
+    };
+    name.replace('-', "_")
+}
+
+/// The name in a manifest's `[package]` table.
+fn package_name(manifest: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(manifest).ok()?;
+    let mut in_package = false;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            in_package = line == "[package]";
+        } else if let (true, Some(value)) = (in_package, line.strip_prefix("name")) {
+            let value = value.trim_start().strip_prefix('=')?.trim();
+            return Some(value.trim_matches(['"', '\'']).to_owned());
         }
     }
+    None
 }
 
 /// The file as an absolute path, if it can be found: rustc names files of workspace members
@@ -205,6 +223,20 @@ mod tests {
         ] {
             assert_eq!(of(symbol, Some(&file), &[]), origin, "{file}");
         }
+    }
+
+    #[test]
+    fn crates_by_file() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for (file, name) in [
+            ("src/sys/clock.rs", "stallhound"),
+            ("tests/architecture.rs", "architecture"),
+            ("fixtures/library/src/lib.rs", "stallhound_fixture_library"),
+            ("fixtures/servers/src/bin/event-loop/main.rs", "event_loop"),
+        ] {
+            assert_eq!(crate_by_file(Some(&root.join(file))), name, "{file}");
+        }
+        assert_eq!(crate_by_file(Some(Path::new("/nowhere/x.rs"))), "");
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Symbolizer {
                 Some(library) => library.to_owned(),
                 None => "std".to_owned(),
             },
-            Origin::Workspace { .. } => origin::crate_by_file(path, &self.grounds.packages),
+            Origin::Workspace { .. } => origin::crate_by_file(path),
             Origin::Harness | Origin::Stallhound | Origin::Foreign => return frame.symbol.clone(),
         };
         let name = names::without_generics(&frame.symbol);
