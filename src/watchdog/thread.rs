@@ -4,6 +4,7 @@
 
 use super::cadence::{self, Cadence};
 use super::watch::{Announcement, Watch};
+use crate::ids::Nanos;
 use crate::slots::alarm;
 use crate::sys::{clock, signal, thread};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -13,6 +14,8 @@ use std::sync::{Arc, Mutex};
 pub struct Shared {
     pub watch: Mutex<Watch>,
     stop: AtomicBool,
+    /// 1 once the thread has prepared itself.
+    ready: AtomicU32,
     /// Looks so far: a front end can wait until one more has been.
     looks: AtomicU32,
     wakeups: AtomicU64,
@@ -23,6 +26,7 @@ impl Shared {
         Shared {
             watch: Mutex::new(watch),
             stop: AtomicBool::new(false),
+            ready: AtomicU32::new(0),
             looks: AtomicU32::new(0),
             wakeups: AtomicU64::new(0),
         }
@@ -47,7 +51,11 @@ impl Shared {
 /// Looks without anything going on, before the watchdog goes to sleep.
 const QUIET: u32 = 16;
 
-/// Starts the thread. `prepare` runs on it first; `announce` says what must be said while the
+/// The longest that a start waits for the new thread.
+const PATIENCE: Nanos = Nanos::from_millis(2000);
+
+/// Starts the thread and waits until `prepare` has run on it: what it learns is needed by the
+/// first thread that the program makes. `announce` says what must be said while the
 /// program runs.
 ///
 /// # Errors
@@ -60,16 +68,24 @@ pub fn start(
 ) -> std::io::Result<()> {
     // The new thread inherits the mask: it must not take part in the program's signals.
     let mask = signal::block_all();
+    let begun = clock::now();
+    let theirs = shared.clone();
     let result = std::thread::Builder::new()
         .name("stallhound".into())
         .stack_size(2 << 20)
         .spawn(move || {
             prepare();
-            run(&shared, announce);
+            theirs.ready.store(1, Ordering::Release);
+            thread::wake(&theirs.ready);
+            run(&theirs, announce);
         })
         .map(drop);
     signal::restore(&mask);
-    result
+    result?;
+    while shared.ready.load(Ordering::Acquire) == 0 && clock::now() - begun < PATIENCE {
+        thread::wait(&shared.ready, 0, Some(Nanos::from_millis(50)));
+    }
+    Ok(())
 }
 
 fn run(shared: &Shared, announce: fn(Vec<Announcement>)) {
