@@ -85,6 +85,7 @@
 //!
 //! [`report::model::Report`] is the judged result as plain data, [`evidence::Category`] the word in
 //! brackets of each finding, [`config::Limits`] what it was held against.
+#![warn(missing_docs)]
 
 // The modules stand in the order in which data flows. docs/architecture.md says who may import whom.
 
