@@ -1,4 +1,5 @@
-//! Levels, limits and where they come from: defaults < environment < the line in the code.
+//! Levels, limits and where they come from: the defaults, then the line in the code, then the
+//! environment, each over the one before.
 #![forbid(unsafe_code)]
 
 use crate::error::SettingError;
@@ -39,11 +40,14 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// [`Limits::threshold`] unless the code says otherwise.
     pub const DEFAULT_THRESHOLD: Nanos = Nanos::from_millis(10);
+    /// [`Limits::busy_threshold`] unless the code says otherwise, in an optimised build.
     pub const DEFAULT_BUSY_THRESHOLD: Nanos = Nanos::from_millis(50);
     /// Unoptimised code does the same work in several times the time.
     pub const DEBUG_FACTOR: u64 = 4;
 
+    /// The defaults, for a crate that was compiled with or without debug assertions.
     pub const fn default_for(debug_assertions: bool) -> Limits {
         let factor = if debug_assertions { Self::DEBUG_FACTOR } else { 1 };
         Limits {

@@ -37,6 +37,7 @@ pub enum Category {
 }
 
 impl Category {
+    /// Every category, in the order of the tables.
     pub const ALL: [Category; 11] = [
         Category::Sleep,
         Category::Net,
@@ -72,6 +73,7 @@ impl Category {
 /// A stack as it was taken: addresses only, innermost first.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct RawStack {
+    /// Innermost first.
     pub addresses: Vec<CodeAddress>,
     /// The outermost frames are missing (buffer full, or unwinding gave up).
     pub truncated: bool,
@@ -87,9 +89,17 @@ pub enum Origin {
         test_code: bool,
     },
     /// A package from a registry, a git checkout or a vendor folder.
-    Dependency { name: String, version: String },
+    Dependency {
+        /// The package.
+        name: String,
+        /// Its version, as far as its folder tells.
+        version: String,
+    },
     /// The async runtime itself.
-    Tokio { version: String },
+    Tokio {
+        /// As of [`Origin::Dependency`].
+        version: String,
+    },
     /// core, alloc, std and their internals.
     Std,
     /// libtest and the code around `main`.
@@ -110,24 +120,31 @@ pub struct Frame {
     pub symbol: String,
     /// Path as the debug information spells it, made absolute where possible.
     pub file: Option<String>,
+    /// Counted from 1.
     pub line: Option<u32>,
+    /// Counted from 1, in bytes.
     pub column: Option<u32>,
     /// Whether this frame was inlined into the next one.
     pub inlined: bool,
+    /// Whose code it is.
     pub origin: Origin,
 }
 
 /// A stack with names, innermost first.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Stack {
+    /// Innermost first.
     pub frames: Vec<Frame>,
+    /// Outer frames are missing.
     pub truncated: bool,
 }
 
 /// Which flavor of runtime a thread was inside of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Flavor {
+    /// One thread, driven by `block_on`.
     CurrentThread,
+    /// A pool of workers.
     MultiThread,
     /// Not inside of a runtime, or not known.
     Unknown,
@@ -139,12 +156,15 @@ pub enum Flavor {
 pub struct TokioFacts {
     /// The cooperative budget was limited: a poll that must not block was running.
     pub constrained: bool,
+    /// The task's id, also where no task is polled (see the table).
     pub task: Option<TaskId>,
     /// `None`: tokio said "no worker". See `worker_known`.
     pub worker: Option<WorkerIndex>,
     /// Whether this tokio can tell the worker at all (since 1.54).
     pub worker_known: bool,
+    /// Of the runtime the thread was inside of.
     pub flavor: Flavor,
+    /// Its number, where this tokio can tell (since 1.49).
     pub runtime: Option<RuntimeId>,
     /// Workers of that runtime, 0 if not known.
     pub workers: u32,
@@ -153,9 +173,13 @@ pub struct TokioFacts {
 /// On which thread, in which task, in which test.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Who {
+    /// Whose limits apply.
     pub scope: ScopeId,
+    /// Our number of the thread.
     pub thread: ThreadNo,
+    /// The kernel's.
     pub tid: KernelTid,
+    /// What tokio said.
     pub facts: TokioFacts,
     /// The test whose thread gave birth to this one, in full (`module::test`).
     pub test: Option<String>,
@@ -164,19 +188,26 @@ pub struct Who {
 /// What a call acted on.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Object {
+    /// Nothing that has a name.
     None,
     /// A file descriptor that names a path (`/proc/self/fd`), or no more than its number.
     Fd {
+        /// Its number.
         fd: i32,
+        /// What it was opened on.
         path: Option<String>,
     },
     /// A path given by name.
     Path(String),
     /// A socket. Addresses as text, e.g. `127.0.0.1:8080`; unix sockets by path.
     Socket {
+        /// Its descriptor.
         fd: i32,
+        /// Its own address.
         local: Option<String>,
+        /// The other side's.
         peer: Option<String>,
+        /// Datagrams, not a stream.
         datagram: bool,
     },
     /// Name resolution of this host (or address).
@@ -190,12 +221,15 @@ pub enum Object {
 /// One intercepted call, or several from the same stack added up.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallEvidence {
+    /// As the table of calls has it; the verdict may know better.
     pub category: Category,
     /// The libc symbol, e.g. `clock_nanosleep`.
     pub function: &'static str,
+    /// On which thread, in which task.
     pub who: Who,
     /// Of the longest one.
     pub object: Object,
+    /// Of the longest one.
     pub stack: RawStack,
     /// Start of the first one.
     pub at: Nanos,
@@ -222,6 +256,7 @@ pub struct CallEvidence {
 /// Many short calls of one poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PollSum {
+    /// How many.
     pub calls: u64,
     /// Wall time of all (sleeps: requested time).
     pub time: Nanos,
@@ -242,6 +277,7 @@ pub enum Identity {
 /// A sampled stack and the share of the hold it stands for.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sample {
+    /// Where the thread stood.
     pub stack: RawStack,
     /// Number of samples with this very stack.
     pub weight: u32,
@@ -250,11 +286,15 @@ pub struct Sample {
 /// One poll that kept its worker, seen by the watchdog, or several with the same hot stack.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HoldEvidence {
+    /// On which thread, in which task.
     pub who: Who,
+    /// Whether it was certainly one poll.
     pub identity: Identity,
     /// Start of the first one.
     pub at: Nanos,
+    /// How many holds.
     pub count: u64,
+    /// Added up over all of them, wall time.
     pub total: Nanos,
     /// Wall time of the longest one (a lower bound within two ticks).
     pub max: Nanos,
@@ -266,6 +306,7 @@ pub struct HoldEvidence {
     pub excused: Nanos,
     /// Of the longest one: inside intercepted calls (those are judged by themselves).
     pub in_calls: Nanos,
+    /// Its stacks.
     pub samples: Vec<Sample>,
     /// The system call the thread slept in, if it slept.
     pub syscall: Option<i64>,
@@ -297,9 +338,13 @@ pub enum Harness {
 /// Everything one process (or one guarded test) saw.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Evidence {
+    /// What works in this process.
     pub capabilities: Capabilities,
+    /// Whether tests can be told apart.
     pub harness: Harness,
+    /// Intercepted calls.
     pub calls: Vec<CallEvidence>,
+    /// Polls that kept their worker.
     pub holds: Vec<HoldEvidence>,
     /// Calls that were looked at inside of polls, counted or not.
     pub calls_in_polls: u64,

@@ -67,11 +67,17 @@ macro_rules! nanoseconds {
         pub struct $name(pub u64);
 
         impl $name {
+            /// Nothing.
             pub const ZERO: $name = $name(0);
+            /// So many milliseconds.
             pub const fn from_millis(ms: u64) -> $name { $name(ms * 1_000_000) }
+            /// So many microseconds.
             pub const fn from_micros(us: u64) -> $name { $name(us * 1_000) }
+            /// The same as std's type.
             pub fn duration(self) -> Duration { Duration::from_nanos(self.0) }
+            /// In milliseconds, for people.
             pub fn as_millis_f64(self) -> f64 { self.0 as f64 / 1e6 }
+            /// The difference, or nothing where it would be negative.
             pub fn saturating_sub(self, other: $name) -> $name { $name(self.0.saturating_sub(other.0)) }
         }
         impl Add for $name { type Output = $name; fn add(self, o: $name) -> $name { $name(self.0.saturating_add(o.0)) } }

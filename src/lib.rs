@@ -1,25 +1,133 @@
-//! stallhound (crate page to come)
+//! Makes `cargo test` fail when a task holds its tokio worker, and says which line did it.
+//!
+//! One line in a test binary watches every tokio runtime in it; the tests stay as they are:
+//!
+//! ```
+//! stallhound::watch_all!();
+//! # fn main() {}
+//! ```
+//!
+//! While they run it looks in two ways. It defines libc's functions that can put a thread to sleep,
+//! and so sees every blocking *call* inside a poll, however short. And it samples threads that stay
+//! away from their scheduler, and so sees every long *hold*, whatever the reason, CPU work above
+//! all. Whether a thread may block is asked of tokio: its cooperative budget is limited exactly
+//! while a poll runs that must not block. Time spent waiting for a processor never counts.
+//!
+//! In turn it
+//!
+//! 1. writes what a call did into a queue, without allocation or lock;
+//! 2. samples what keeps a worker, by a signal whose handler only copies;
+//! 3. gathers both, on a thread of its own that sleeps while every worker is parked;
+//! 4. when the test or the process is over, looks up names, judges, and reports;
+//! 5. fails: [`test`](macro@test) by a panic, [`watch_all!`] by exit code 101.
+//!
+//! The program runs on undisturbed until then: nothing is thrown at the call that blocked.
+//!
+//! # Your duties
+//!
+//! - Keep it a dev-dependency. What links it has its libc calls go through it, watched or not.
+//! - Have one copy of it. `links = "stallhound"` in the manifest makes cargo refuse two versions in
+//!   one program, because they would define the same symbols.
+//! - Do not define the same libc functions in the same program, and do not link libc statically
+//!   (`-C target-feature=+crt-static`): the linker finds them twice, and says so.
+//! - Leave the signal `SIGURG` to it, or call the handler that you replace. One that was there
+//!   before is called for every signal that is not ours.
+//! - Keep line tables (`debug = "line-tables-only"`) in profiles whose findings should have lines.
+//!
+//! # Limits and known misses
+//!
+//! Linux on x86-64 with glibc; tokio 1.47 or newer. What works is tried when it is armed, and what
+//! does not is said once; `require = true` makes it a failure.
+//!
+//! It does not see system calls that go around libc; pipes, terminals, file locks and calls on file
+//! names, other than as a hold; sleeps that its signal would cut short, which it leaves alone. A
+//! poll that mixes CPU work with tokio operations that are ready at once is at most a note, since it
+//! cannot be told for certain from many short polls. The whole list is in the repository, in
+//! `docs/architecture.md`.
+//!
+//! # Cost
+//!
+//! No instruction is added to a poll. A call outside of any runtime pays for a few loads, one inside
+//! for a look at tokio's thread-local; a call that blocks pays for its own stack, some microseconds.
+//! Symbols are looked up at the end, and only for what is reported. The README has the figures.
+//!
+//! # Examples
+//!
+//! One test alone, with a limit of its own:
+//!
+//! ```
+//! #[stallhound::test(threshold = "5ms")]
+//! async fn lists_notifications() {
+//!     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+//! }
+//! ```
+//!
+//! Code that may block, with the reason:
+//!
+//! ```
+//! let host = stallhound::allow_blocking("read once, before the server answers", || {
+//!     std::fs::read_to_string("/etc/hostname")
+//! });
+//! # let _ = host;
+//! ```
+//!
+//! # Environment
+//!
+//! | variable | value | |
+//! |---|---|---|
+//! | `STALLHOUND` | `off` | inert |
+//! | | `warn` | everything is said, nothing fails |
+//! | | `deny` | fails even where the code says `level = warn` |
+//! | `STALLHOUND_BACKTRACE` | `full` | every frame of every stack |
+//! | `NO_COLOR` | anything | no colours |
+//!
+//! # Reading a report
+//!
+//! [`report::model::Report`] is the judged result as plain data, [`evidence::Category`] the word in
+//! brackets of each finding, [`config::Limits`] what it was held against.
+#![warn(missing_docs)]
+
+// The modules stand in the order in which data flows. docs/architecture.md says who may import whom.
+
+// The ground.
+pub mod ids;
+
+pub mod error;
+
+pub mod config;
+
+mod sys;
+
+// Written by the program's own threads.
+mod slots;
+
+mod hooks;
 
 mod capture;
-pub mod config;
-mod detector;
-pub mod error;
-pub mod evidence;
-mod hooks;
-pub mod ids;
-pub mod report;
-mod slots;
-mod symbolize;
-mod sys;
-mod verdict;
+
+// Read by the watchdog, into plain data.
 mod watchdog;
+
+pub mod evidence;
+
+// At report time.
+mod symbolize;
+
+mod verdict;
+
+pub mod report;
+
+// The front ends: the only ones that know all stages.
+mod detector;
+
+mod scope;
+pub use scope::allow_blocking;
+
+mod macros;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
-mod macros;
-mod scope;
-pub use scope::allow_blocking;
 
 /// `#[tokio::test]`, watched: the test fails if one of its tasks held a worker.
 ///

@@ -15,8 +15,11 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Names, as the report needs them. Implemented by the front end over `symbolize`.
 pub trait Names {
+    /// The names of a stack.
     fn resolve(&mut self, stack: &RawStack) -> Stack;
+    /// The text of a line, if its file can be read.
     fn source_line(&mut self, file: &str, line: u32) -> Option<String>;
+    /// A file as people should see it: relative, short.
     fn display_path(&self, file: &str) -> String;
 }
 

@@ -35,15 +35,23 @@ pub fn waited_for(stack: &Stack) -> &'static str {
 
 /// What is said of a finding in one sentence.
 pub struct Event<'e> {
+    /// What kind of thing it was.
     pub category: Category,
+    /// Where it happened, as far as tokio is concerned.
     pub context: Context,
+    /// The libc function.
     pub call: Option<&'static str>,
+    /// What it acted on, as text.
     pub object: Option<&'e str>,
+    /// The longest occurrence.
     pub time: Nanos,
+    /// How often.
     pub count: u64,
     /// Calls of one poll, added up.
     pub summed: Option<u64>,
+    /// It had not ended.
     pub running: bool,
+    /// Its names.
     pub stack: &'e Stack,
 }
 

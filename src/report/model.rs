@@ -16,6 +16,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What is only worth a line.
     pub notes: Vec<Finding>,
+    /// What was looked at.
     pub summary: Summary,
 }
 
@@ -40,11 +41,17 @@ pub struct Summary {
     pub guilty_tests: u64,
     /// Tests seen; 0 where tests cannot be told apart.
     pub tests: u64,
+    /// Calls that were looked at inside of polls, counted or not.
     pub calls_in_polls: u64,
+    /// Calls excused by [`crate::allow_blocking`].
     pub allowed: u64,
+    /// Records that found no room: not 0 means that the report is incomplete.
     pub lost: u64,
+    /// Whether libc calls were seen.
     pub interception: bool,
+    /// Whether threads could be sampled.
     pub sampling: bool,
+    /// Whether the time spent waiting for a processor was known.
     pub schedstat: bool,
     /// E.g. `zero-config`.
     pub precision: &'static str,
@@ -56,7 +63,9 @@ pub struct Summary {
 pub struct Place {
     /// Relative to the workspace where possible.
     pub file: String,
+    /// Counted from 1.
     pub line: u32,
+    /// Counted from 1.
     pub column: Option<u32>,
     /// The text of that line, if the file could be read.
     pub source: Option<String>,
@@ -66,8 +75,11 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TimeSplit {
+    /// All of it; for busy holds the part on a processor.
     pub wall: Nanos,
+    /// On a processor.
     pub on_cpu: Option<Nanos>,
+    /// Asleep of its own will.
     pub asleep: Option<Nanos>,
     /// Waiting for a processor, and other lateness of the machine.
     pub waiting: Option<Nanos>,
@@ -79,7 +91,9 @@ pub struct TimeSplit {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Finding {
+    /// What it does.
     pub level: Level,
+    /// What kind of thing held the worker.
     pub category: Category,
     /// What happened, in one sentence without a full stop.
     pub headline: String,
@@ -93,14 +107,19 @@ pub struct Finding {
     pub function: Option<String>,
     /// The dependency it went through: `rusqlite 0.37`, with the function called there.
     pub through: Option<Through>,
+    /// Of the longest occurrence.
     pub time: TimeSplit,
+    /// How often.
     pub count: u64,
+    /// All occurrences together.
     pub total: Nanos,
     /// Sleeps: what was asked for, of the longest one.
     pub requested: Option<Nanos>,
     /// Many short calls of one poll: how many.
     pub calls_in_poll: Option<u64>,
+    /// The task of the longest occurrence.
     pub task: Option<TaskId>,
+    /// Its worker, where this tokio can tell (since 1.54).
     pub worker: Option<WorkerIndex>,
     /// Workers of the runtime; 0 if not known.
     pub workers: u32,
@@ -108,6 +127,7 @@ pub struct Finding {
     pub runtime: Option<u64>,
     /// Root future, task, …: how the context is named.
     pub context: Context,
+    /// Tests in which it happened, in alphabetical order.
     pub tests: Vec<String>,
     /// `4 workers ÷ 103 ms: at most 38 such requests a second`.
     pub cost: Option<String>,
@@ -115,6 +135,7 @@ pub struct Finding {
     pub help: String,
     /// Why it is only a note, for notes.
     pub reason: Option<String>,
+    /// The stack of the longest occurrence; of holds, the heaviest one.
     pub stack: Stack,
     /// For busy holds: share of samples (percent) below the place, and how many samples.
     pub share: Option<(u32, u32)>,
@@ -128,8 +149,11 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Through {
+    /// Its name.
     pub package: String,
+    /// Its version, major and minor.
     pub version: String,
+    /// The function of it that the user's line called.
     pub function: String,
 }
 

@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 /// How the text looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
+    /// Colours, as terminal sequences.
     pub colour: bool,
     /// Lines and marks beyond ASCII.
     pub unicode: bool,
