@@ -248,7 +248,11 @@ impl Detector {
         let packages = state.packages.clone();
         let symbolizer =
             state.symbolizer.get_or_insert_with(|| Symbolizer::new(Grounds { packages }));
-        evidence.harness = match births::first_test_stack() {
+        // Names cost half a second in a build without optimisation: only where there is anything
+        // to name.
+        let first_test = births::first_test_stack()
+            .filter(|_| !(evidence.calls.is_empty() && evidence.holds.is_empty()));
+        evidence.harness = match first_test {
             Some(stack) => {
                 let raw = crate::watchdog::collect::raw_stack(stack);
                 crate::symbolize::harness_of(&symbolizer.resolve(&raw))

@@ -8,10 +8,11 @@ use framehop::{
     x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64},
     ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _,
 };
+use std::borrow::Cow;
 
 /// Unwinds copied stacks with the unwind tables of the modules that are loaded.
 pub struct Unwinder {
-    unwinder: UnwinderX86_64<Vec<u8>>,
+    unwinder: UnwinderX86_64<Cow<'static, [u8]>>,
     cache: CacheX86_64,
     generation: Option<u64>,
 }

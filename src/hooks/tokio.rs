@@ -107,21 +107,32 @@ mod newer {
 /// Whether and where the calling thread is inside of a runtime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Glance {
-    /// Not at all.
+    /// Not at all, or where nothing that blocks does harm.
     Outside,
     /// Under this task id.
     Task(u64),
-    /// Inside of a runtime, but not in a task.
+    /// On a thread that runs a scheduler, but not in a task.
     NoTask,
 }
 
 /// The cheap look (4 ns) that most calls end with.
+///
+/// A root future of a multi-thread runtime may block: where tokio tells, its thread is outside,
+/// and so is one that only entered a handle. Asking for the handle instead takes and drops a
+/// reference count.
 #[inline]
 pub fn glance() -> Glance {
-    match task() {
-        Some(id) => Glance::Task(id),
-        None if tokio::runtime::Handle::try_current().is_ok() => Glance::NoTask,
-        None => Glance::Outside,
+    if let Some(id) = task() {
+        return Glance::Task(id);
+    }
+    let inside = match worker() {
+        Some(index) => index.is_some(),
+        None => tokio::runtime::Handle::try_current().is_ok(),
+    };
+    if inside {
+        Glance::NoTask
+    } else {
+        Glance::Outside
     }
 }
 

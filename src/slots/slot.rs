@@ -115,6 +115,8 @@ pub struct Slot {
     workers: AtomicU32,
     /// Depth of `allow_blocking`.
     pub allow: AtomicU32,
+    /// Stack pointer of the outermost watched call, 0 if none. Owner only.
+    pub depth: AtomicUsize,
     start_routine: AtomicUsize,
     stack_low: AtomicUsize,
     stack_high: AtomicUsize,
@@ -140,6 +142,7 @@ impl Slot {
             runtime: AtomicU64::new(0),
             workers: AtomicU32::new(0),
             allow: AtomicU32::new(0),
+            depth: AtomicUsize::new(0),
             start_routine: AtomicUsize::new(0),
             stack_low: AtomicUsize::new(0),
             stack_high: AtomicUsize::new(0),
@@ -177,6 +180,7 @@ impl Slot {
         self.runtime.store(0, Ordering::Relaxed);
         self.workers.store(0, Ordering::Relaxed);
         self.allow.store(0, Ordering::Relaxed);
+        self.depth.store(0, Ordering::Relaxed);
         self.start_routine.store(start_routine, Ordering::Relaxed);
         self.stack_low.store(stack.0, Ordering::Relaxed);
         self.stack_high.store(stack.1, Ordering::Relaxed);
@@ -225,8 +229,13 @@ impl Slot {
         self.label.store(label.0, Ordering::Release);
     }
 
+    #[inline(always)]
+    pub fn flags(&self) -> u32 {
+        self.flags.load(Ordering::Relaxed)
+    }
+
     pub fn has(&self, flag: u32) -> bool {
-        self.flags.load(Ordering::Relaxed) & flag != 0
+        self.flags() & flag != 0
     }
 
     /// Owner only.

@@ -2,6 +2,8 @@
 //!
 //! Not for handlers or interposed functions: `dl_iterate_phdr` takes the loader's lock.
 
+use std::borrow::Cow;
+
 /// A byte range of this process' memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
@@ -19,10 +21,10 @@ pub struct Module {
     pub range: Range,
     /// The executable segment.
     pub text: Range,
-    /// `.eh_frame_hdr`, a copy.
-    pub eh_frame_hdr: (usize, Vec<u8>),
-    /// `.eh_frame` up to the end of its segment, a copy.
-    pub eh_frame: (usize, Vec<u8>),
+    /// `.eh_frame_hdr`: a copy, or the program's own, which stays mapped.
+    pub eh_frame_hdr: (usize, Cow<'static, [u8]>),
+    /// `.eh_frame` up to the end of its segment, likewise.
+    pub eh_frame: (usize, Cow<'static, [u8]>),
 }
 
 /// How many modules were loaded and unloaded since the start: the list is stale once it changes.
@@ -98,20 +100,29 @@ unsafe extern "C" fn each(
         }) else {
             return 0;
         };
-        let copy =
-            |r: Range| core::slice::from_raw_parts(r.start as *const u8, r.end - r.start).to_vec();
         let path = if info.dlpi_name.is_null() {
             String::new()
         } else {
             core::ffi::CStr::from_ptr(info.dlpi_name).to_string_lossy().into_owned()
+        };
+        // The program itself has no name, is never unloaded, and may have tables of megabytes.
+        let stays = path.is_empty();
+        let bytes = |r: Range| {
+            let mapped: &'static [u8] =
+                core::slice::from_raw_parts(r.start as *const u8, r.end - r.start);
+            if stays {
+                Cow::Borrowed(mapped)
+            } else {
+                Cow::Owned(mapped.to_vec())
+            }
         };
         list.push(Module {
             path,
             bias,
             range,
             text,
-            eh_frame_hdr: (hdr.start, copy(hdr)),
-            eh_frame: (eh_start, copy(Range { start: eh_start, end: segment_end })),
+            eh_frame_hdr: (hdr.start, bytes(hdr)),
+            eh_frame: (eh_start, bytes(Range { start: eh_start, end: segment_end })),
         });
     }
     0

@@ -15,6 +15,8 @@ const KIND: u8 = 0b0111;
 const NONBLOCKING: u8 = 0b1000;
 /// An epoll descriptor that a scheduler waits on, outside of any poll.
 const DRIVER: u8 = 0b1_0000;
+/// Reads and writes neither wait nor are timed.
+const HARMLESS: u8 = 0b10_0000;
 
 /// Kind and mode of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,10 +37,22 @@ fn decode(byte: u8) -> Option<Mode> {
 }
 
 /// What is known without asking.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Known {
+    /// Reads and writes neither wait nor are timed: most calls of an async program end here.
+    Harmless,
+    Mode(Mode),
+    Nothing,
+}
+
 #[inline(always)]
-pub fn known(fd: i32) -> Option<Mode> {
+pub fn known(fd: i32) -> Known {
     // Relaxed: a hint; what is reported is asked again.
-    decode(CACHE.get(fd as usize)?.load(Ordering::Relaxed))
+    let byte = CACHE.get(fd as usize).map_or(0, |cell| cell.load(Ordering::Relaxed));
+    if byte & HARMLESS != 0 {
+        return Known::Harmless;
+    }
+    decode(byte).map_or(Known::Nothing, Known::Mode)
 }
 
 /// Asks the kernel and remembers. `None`: not open.
@@ -47,7 +61,11 @@ pub fn ask(fd: i32) -> Option<Mode> {
     let nonblocking = kind != Kind::File && descriptor::nonblocking(fd);
     if let Some(cell) = CACHE.get(fd as usize) {
         let driver = cell.load(Ordering::Relaxed) & DRIVER;
-        let mode = if nonblocking { NONBLOCKING } else { 0 };
+        let mode = match (nonblocking, kind) {
+            (true, _) => NONBLOCKING | HARMLESS,
+            (false, Kind::Other) => HARMLESS,
+            (false, _) => 0,
+        };
         cell.store(kind as u8 | mode | driver, Ordering::Relaxed);
     }
     Some(Mode { kind, nonblocking })

@@ -2,7 +2,7 @@
 //!
 //! Calls: `descriptors`, `hooks::tokio::glance`; reads the arguments the caller passed.
 
-use super::descriptors;
+use super::descriptors::{self, Known, Mode};
 use crate::hooks::tokio::{glance, Glance};
 use crate::slots::record::ObjectKind;
 use crate::sys::descriptor::Kind;
@@ -18,6 +18,16 @@ pub enum Judge {
     Timed(usize),
     /// A sleep below a millisecond: what was asked for is added up.
     Nap,
+    /// Nothing is known of the descriptor: inside of a runtime the kernel is [`ask`]ed.
+    Ask(Use),
+}
+
+/// What a descriptor is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    Transfer,
+    Socket,
+    Connect,
 }
 
 /// Indices of [`crate::slots::slot::Slot::sums`].
@@ -88,49 +98,65 @@ pub unsafe fn clock_sleep(clock: libc::clockid_t, flags: i32, t: *const libc::ti
     if flags & libc::TIMER_ABSTIME == 0 {
         return sleep(asked);
     }
+    sleep(asked.saturating_sub(reading(clock).unwrap_or(u64::MAX)))
+}
+
+/// What a clock says; `None`: there is no such clock.
+#[cold]
+#[inline(never)]
+fn reading(clock: libc::clockid_t) -> Option<u64> {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a local.
-    let rc = unsafe {
-        crate::sys::raw::syscall(
+    unsafe {
+        let rc = crate::sys::raw::syscall(
             libc::SYS_clock_gettime,
             [clock as usize, &mut now as *mut _ as usize],
-        )
-    };
-    // SAFETY: a local.
-    sleep(if rc == 0 { asked.saturating_sub(unsafe { nanos(&now) }) } else { 0 })
+        );
+        (rc == 0).then(|| nanos(&now))
+    }
 }
 
 /// Reading from or writing to a descriptor of whatever kind.
 #[inline(always)]
 pub fn transfer(fd: i32) -> Look {
-    let mode = match descriptors::known(fd) {
-        Some(mode) => mode,
-        None => match ask_inside(fd) {
-            Some(mode) => mode,
-            None => return PASS,
-        },
-    };
-    let judge = match (mode.kind, mode.nonblocking) {
-        (Kind::File, _) => Judge::Timed(SUM_FILE),
-        (Kind::Stream, false) => Judge::Always,
-        (Kind::Datagram, false) => Judge::Timed(SUM_DATAGRAM),
-        _ => return PASS,
-    };
-    let kind = match mode.kind {
-        Kind::File => ObjectKind::Descriptor,
-        Kind::Datagram => ObjectKind::Datagram,
-        _ => ObjectKind::Stream,
-    };
-    Look { judge, kind, number: fd as i64, ..PASS }
+    by_use(fd, Use::Transfer)
 }
 
-/// The kernel is asked about a descriptor only inside of a runtime.
-#[cold]
-fn ask_inside(fd: i32) -> Option<descriptors::Mode> {
-    if glance() == Glance::Outside {
-        return None;
+#[inline(always)]
+fn by_use(fd: i32, used: Use) -> Look {
+    match descriptors::known(fd) {
+        Known::Harmless => PASS,
+        Known::Mode(mode) => of_mode(fd, mode, used),
+        Known::Nothing => Look { judge: Judge::Ask(used), number: fd as i64, ..PASS },
     }
-    descriptors::ask(fd)
+}
+
+#[inline(always)]
+fn of_mode(fd: i32, mode: Mode, used: Use) -> Look {
+    let (judge, kind) = match (mode.kind, mode.nonblocking) {
+        (Kind::File, _) => (Judge::Timed(SUM_FILE), ObjectKind::Descriptor),
+        (Kind::Stream, false) => (Judge::Always, ObjectKind::Stream),
+        (Kind::Datagram, false) => (Judge::Timed(SUM_DATAGRAM), ObjectKind::Datagram),
+        _ => return PASS,
+    };
+    let counts = match used {
+        Use::Transfer => true,
+        Use::Socket => kind != ObjectKind::Descriptor,
+        // Only streams wait for the other side.
+        Use::Connect => kind == ObjectKind::Stream,
+    };
+    if counts {
+        Look { judge, kind, number: fd as i64, ..PASS }
+    } else {
+        PASS
+    }
+}
+
+/// Asks the kernel what the descriptor is, where nothing is known of it. Inside of a runtime only.
+#[cold]
+#[inline(never)]
+pub fn ask(fd: i32, used: Use) -> Look {
+    descriptors::ask(fd).map_or(PASS, |mode| of_mode(fd, mode, used))
 }
 
 /// Sending or receiving on a socket, with flags.
@@ -145,33 +171,28 @@ pub fn message(fd: i32, flags: i32) -> Look {
 /// Any socket call that may wait for the other side.
 #[inline(always)]
 pub fn socket(fd: i32) -> Look {
-    let look = transfer(fd);
-    if look.kind == ObjectKind::Descriptor {
-        PASS
-    } else {
-        look
-    }
+    by_use(fd, Use::Socket)
 }
 
 /// `connect`: only streams wait for the other side.
 #[inline(always)]
 pub fn connect(fd: i32) -> Look {
-    let look = socket(fd);
-    if look.judge == Judge::Always {
-        look
-    } else {
-        PASS
-    }
+    by_use(fd, Use::Connect)
 }
 
 /// Two descriptors at once (`sendfile`, `splice`): the one that may block decides.
-#[inline(always)]
+#[inline(never)]
 pub fn pair(one: i32, other: i32) -> Look {
-    let a = transfer(one);
+    let now = |fd| match transfer(fd).judge {
+        Judge::Ask(_) if glance() == Glance::Outside => PASS,
+        Judge::Ask(used) => ask(fd, used),
+        _ => transfer(fd),
+    };
+    let a = now(one);
     if a.judge == Judge::Always {
         return a;
     }
-    let b = transfer(other);
+    let b = now(other);
     if b.judge == Judge::Always || a.judge == Judge::Pass {
         b
     } else {

@@ -124,6 +124,13 @@ fn spell(look: &Look, object: &mut Object) {
     }
 }
 
+/// Whether and where this thread is inside of a runtime. One copy of it: it stands in all the
+/// exported functions.
+#[inline(never)]
+pub fn glance() -> Glance {
+    tokio::glance()
+}
+
 /// Watches one call. `ready` answers it if it needs not wait.
 ///
 /// # Safety
@@ -132,23 +139,28 @@ fn spell(look: &Look, object: &mut Object) {
 #[inline(always)]
 pub unsafe fn call<R: Copy>(
     slot: &'static Slot,
+    seen: Glance,
     id: CallId,
-    look: Look,
+    mut look: Look,
     real: impl FnOnce() -> R,
     ready: impl FnOnce() -> Option<R>,
     failed: impl FnOnce(&R) -> bool,
 ) -> R {
-    let seen = tokio::glance();
     if seen == Glance::Outside {
         return real();
     }
     slot.seen_in_runtime();
+    if let Judge::Ask(used) = look.judge {
+        let errno = raw::errno();
+        look = super::look::ask(look.number as i32, used);
+        raw::set_errno(errno);
+    }
     if slot.allow.load(Ordering::Relaxed) != 0 {
         ALLOWED.fetch_add(1, Ordering::Relaxed);
         return real();
     }
     match look.judge {
-        Judge::Pass => real(),
+        Judge::Pass | Judge::Ask(_) => real(),
         Judge::Always => always(slot, id, &look, seen, real, ready, failed),
         Judge::Timed(which) => timed(slot, id, &look, seen, which, real, failed),
         Judge::Nap => {
@@ -436,7 +448,7 @@ pub unsafe fn epoll<R: Copy>(
     if !descriptors::is_driver(fd) && !learn(slot, fd) {
         let look = super::look::readiness(may_wait);
         // SAFETY: passed on.
-        return unsafe { call(slot, id, look, real, ready, failed) };
+        return unsafe { call(slot, tokio::glance(), id, look, real, ready, failed) };
     }
     if !slot.has(flag::RUNTIME) || slot.runtime().1 == 0 {
         slot.seen_in_runtime();

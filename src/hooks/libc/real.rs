@@ -22,11 +22,18 @@ impl Real {
     #[inline(always)]
     pub fn address(&self) -> Option<usize> {
         // Relaxed: the address is all there is.
-        match self.address.load(Ordering::Relaxed) {
-            0 => self.find(),
-            MISSING => None,
-            address => Some(address),
+        let address = self.address.load(Ordering::Relaxed);
+        if address > MISSING {
+            Some(address)
+        } else {
+            self.not_found(address)
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn not_found(&self, address: usize) -> Option<usize> {
+        (address != MISSING).then(|| self.find()).flatten()
     }
 
     /// Looks it up in the objects behind this one.

@@ -5,7 +5,6 @@
 use crate::ids::ScopeId;
 use crate::slots::slot::{flag, Slot};
 use crate::slots::table;
-use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Bit 31: the whole process is watched. Below: how many scopes are open.
@@ -32,12 +31,6 @@ pub fn disarm() {
     ARMED.store(0, Ordering::Release);
 }
 
-thread_local! {
-    /// Stack pointer of the outermost watched call, 0 if none. A call further up the stack than
-    /// this one is not nested in it: somebody jumped over it (longjmp), and it counts as over.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
-}
-
 #[inline(always)]
 fn stack_pointer() -> usize {
     let sp: usize;
@@ -46,9 +39,13 @@ fn stack_pointer() -> usize {
     sp
 }
 
+/// Whether this is our own work's call. The slot has the stack pointer of the outermost watched
+/// call. A call further up the stack than that one is not nested in it: somebody jumped over it
+/// (longjmp), and it counts as over.
 #[inline(always)]
-fn nested() -> bool {
-    let depth = DEPTH.get();
+fn nested(slot: &Slot) -> bool {
+    // Relaxed: the thread's own.
+    let depth = slot.depth.load(Ordering::Relaxed);
     depth != 0 && stack_pointer() < depth
 }
 
@@ -60,8 +57,8 @@ pub fn watched() -> Option<&'static Slot> {
         return None;
     }
     let slot = table::own()?;
-    let quiet = !slot.has(flag::TOUCHED) || slot.has(flag::DYING | flag::OURS);
-    if quiet || (armed & WHOLE == 0 && slot.scope() == ScopeId::PROCESS) || nested() {
+    let quiet = slot.flags() & (flag::TOUCHED | flag::DYING | flag::OURS) != flag::TOUCHED;
+    if quiet || (armed & WHOLE == 0 && slot.scope() == ScopeId::PROCESS) || nested(slot) {
         return None;
     }
     Some(slot)
@@ -70,12 +67,20 @@ pub fn watched() -> Option<&'static Slot> {
 /// From here to [`leave`], calls of this thread are not watched.
 #[inline(always)]
 pub fn enter() {
-    DEPTH.set(stack_pointer());
+    set(stack_pointer());
 }
 
 #[inline(always)]
 pub fn leave() {
-    DEPTH.set(0);
+    set(0);
+}
+
+/// A thread without a slot is not watched at all.
+#[inline(always)]
+fn set(depth: usize) {
+    if let Some(slot) = table::own() {
+        slot.depth.store(depth, Ordering::Relaxed);
+    }
 }
 
 /// Runs our own work on a user's thread with its calls unwatched. Not for interposed functions:
@@ -84,9 +89,11 @@ pub fn unwatched<R>(f: impl FnOnce() -> R) -> R {
     struct Restore(usize);
     impl Drop for Restore {
         fn drop(&mut self) {
-            DEPTH.set(self.0);
+            set(self.0);
         }
     }
-    let _restore = Restore(DEPTH.replace(usize::MAX));
+    let depth = table::own().map_or(0, |slot| slot.depth.load(Ordering::Relaxed));
+    let _restore = Restore(depth);
+    set(usize::MAX);
     f()
 }

@@ -15,8 +15,9 @@ use super::births::{self, Start};
 use super::look::{self, Look};
 use super::real::{Real, Return};
 use super::{descriptors, observe, reentry, start};
+use crate::hooks::tokio::Glance;
 use crate::slots::record::CallId;
-use crate::slots::slot::flag;
+use crate::slots::slot::{flag, Slot};
 use crate::sys::raw;
 use core::ffi::CStr;
 use libc::{
@@ -148,41 +149,66 @@ macro_rules! table {
             None
         }
 
+        // In two parts: the exported one is a few instructions and, where nothing is to be
+        // watched, a jump into libc; what needs a frame of its own is behind it.
         $($(
             #[doc(hidden)]
             #[no_mangle]
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
-                #[allow(unused_mut)]
-                let real = || -> $ret {
-                    match reals::$name.address() {
-                        // SAFETY: libc's own function of this name and type, with the caller's
-                        // own arguments.
-                        Some(address) => unsafe {
-                            core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($ty),*) -> $ret>(address)($($arg),*)
-                        },
-                        None => <$ret as Return>::from_kernel(kernel!($kernel, $($arg),*)),
+                if let Some(slot) = reentry::watched() {
+                    // SAFETY: looks at the caller's own arguments as the function itself would.
+                    let look: Look = unsafe { $look };
+                    if look.judge != look::Judge::Pass {
+                        let seen = observe::glance();
+                        if seen != Glance::Outside {
+                            // SAFETY: the caller's own call.
+                            return unsafe { watched::$name(slot, seen, $($arg),*) };
+                        }
                     }
-                };
-                let Some(slot) = reentry::watched() else { return real() };
-                // SAFETY: looks at the caller's own arguments as the function itself would.
-                let look: Look = unsafe { $look };
-                if look.judge == look::Judge::Pass {
-                    return real();
                 }
-                let ready = || -> Option<$ret> {
-                    #[allow(unused_mut, unused_assignments)]
-                    let mut answer = None;
-                    // SAFETY: the same call without waiting, with the caller's own arguments.
-                    $( answer = unsafe { $ready }; )?
-                    answer
-                };
-                // SAFETY: both call libc's own function as the caller asked for.
-                unsafe {
-                    observe::call(slot, CallId(Id::$name as u16), look, real, ready,
-                        |r| at_once(Failed::failed(r)))
+                match reals::$name.address() {
+                    // SAFETY: libc's own function of this name and type, with the caller's own
+                    // arguments.
+                    Some(address) => unsafe {
+                        core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($ty),*) -> $ret>(address)($($arg),*)
+                    },
+                    None => <$ret as Return>::from_kernel(kernel!($kernel, $($arg),*)),
                 }
             }
         )*)*
+
+        /// The calls that may have to be watched.
+        mod watched {
+            use super::*;
+            $($(
+                #[inline(never)]
+                pub unsafe fn $name(slot: &'static Slot, seen: Glance, $($arg: $ty),*) -> $ret {
+                    let real = || -> $ret {
+                        match reals::$name.address() {
+                            // SAFETY: as in the exported function.
+                            Some(address) => unsafe {
+                                core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($ty),*) -> $ret>(address)($($arg),*)
+                            },
+                            None => <$ret as Return>::from_kernel(kernel!($kernel, $($arg),*)),
+                        }
+                    };
+                    // SAFETY: looks at the caller's own arguments as the function itself would.
+                    let look: Look = unsafe { $look };
+                    let ready = || -> Option<$ret> {
+                        #[allow(unused_mut, unused_assignments)]
+                        let mut answer = None;
+                        // SAFETY: the same call without waiting, with the caller's own arguments.
+                        $( answer = unsafe { $ready }; )?
+                        answer
+                    };
+                    // SAFETY: both call libc's own function as the caller asked for.
+                    unsafe {
+                        observe::call(slot, seen, CallId(Id::$name as u16), look, real, ready,
+                            |r| at_once(Failed::failed(r)))
+                    }
+                }
+            )*)*
+        }
 
         $(
             #[doc(hidden)]
@@ -516,24 +542,21 @@ table! {
             };
         "sync" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long, kernel = none,
             real => {
-                if number != libc::SYS_futex {
-                    if number == libc::SYS_close { descriptors::forget(a as c_int); }
-                    return real_syscall(number, [a, b, c, d, e, f], real);
-                }
-                let Some(slot) = reentry::watched() else {
-                    return real_syscall(number, [a, b, c, d, e, f], real);
-                };
-                match (b & FUTEX_COMMAND) as c_int {
-                    libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI | 13 =>
-                        observe::wait(slot, CallId(Id::syscall as u16), a,
-                            || real_syscall(number, [a, b, c, d, e, f], real)),
-                    libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET | libc::FUTEX_WAKE_OP
-                    | libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_UNLOCK_PI => {
-                        slot.woke();
-                        real_syscall(number, [a, b, c, d, e, f], real)
+                if number == libc::SYS_futex {
+                    if let Some(slot) = reentry::watched() {
+                        match (b & FUTEX_COMMAND) as c_int {
+                            libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI | 13 =>
+                                return futex_wait(slot, a, b, c, d, e, f),
+                            libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET | libc::FUTEX_WAKE_OP
+                            | libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_UNLOCK_PI =>
+                                slot.woke(),
+                            _ => {}
+                        }
                     }
-                    _ => real_syscall(number, [a, b, c, d, e, f], real),
+                } else if number == libc::SYS_close {
+                    descriptors::forget(a as c_int);
                 }
+                real_syscall(number, [a, b, c, d, e, f], real)
             };
         "infrastructure" fn pthread_create(thread: *mut pthread_t, attr: *const pthread_attr_t, begin: Start, arg: *mut c_void) -> c_int, kernel = none,
             real => match reals::pthread_create.address() {
@@ -593,6 +616,33 @@ unsafe fn real_syscall(number: c_long, args: [usize; 6], real: impl FnOnce() -> 
     raw::to_libc(unsafe { raw::syscall6(number, args) }) as c_long
 }
 
+/// A futex that is waited on.
+#[inline(never)]
+unsafe fn futex_wait(
+    slot: &'static Slot,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    type Syscall = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
+    let real = || {
+        let real = || match reals::syscall.address() {
+            // SAFETY: libc's own function of this type, with the caller's own arguments.
+            Some(address) => unsafe {
+                core::mem::transmute::<usize, Syscall>(address)(libc::SYS_futex, a, b, c, d, e, f)
+            },
+            None => -1,
+        };
+        // SAFETY: the caller's own call.
+        unsafe { real_syscall(libc::SYS_futex, [a, b, c, d, e, f], real) }
+    };
+    // SAFETY: as above.
+    unsafe { observe::wait(slot, CallId(Id::syscall as u16), a, real) }
+}
+
 unsafe fn real_wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t {
     // SAFETY: the caller's own arguments.
     Return::from_kernel(unsafe {
@@ -614,7 +664,8 @@ unsafe fn opened(id: Id, path: *const c_char, real: impl FnOnce() -> c_int) -> c
     // SAFETY: the caller's own arguments.
     let fd = unsafe {
         let look = look::path(path);
-        observe::call(slot, CallId(id as u16), look, real, || None, |r| at_once(*r == -1))
+        let seen = observe::glance();
+        observe::call(slot, seen, CallId(id as u16), look, real, || None, |r| at_once(*r == -1))
     };
     descriptors::forget(fd);
     fd
@@ -628,25 +679,33 @@ unsafe fn accepted(id: Id, fd: c_int, real: impl FnOnce() -> c_int) -> c_int {
         // SAFETY: the caller's own arguments.
         Some(slot) => unsafe {
             let look = look::socket(fd);
-            observe::call(slot, CallId(id as u16), look, real, || None, |r| at_once(*r == -1))
+            let seen = observe::glance();
+            observe::call(slot, seen, CallId(id as u16), look, real, || None, |r| at_once(*r == -1))
         },
     };
     descriptors::forget(new);
     new
 }
 
+/// `fcntl`: most commands change nothing that is remembered, and end in a jump.
 #[inline(always)]
 fn controlled(fd: c_int, command: c_int, real: impl FnOnce() -> c_int) -> c_int {
     if fd == PROBE {
         PROBED.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
     }
-    let result = real();
     match command {
-        libc::F_SETFL => descriptors::mode_changed(fd),
-        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => descriptors::duplicated(result),
-        _ => {}
+        libc::F_SETFL => {
+            let result = real();
+            descriptors::mode_changed(fd);
+            result
+        }
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
+            let result = real();
+            descriptors::duplicated(result);
+            result
+        }
+        _ => real(),
     }
-    result
 }
 
 /// Whether this program and its shared libraries call our definitions: the dynamic symbol table
