@@ -47,8 +47,8 @@ impl Shared {
 /// Looks without anything going on, before the watchdog goes to sleep.
 const QUIET: u32 = 16;
 
-/// Starts the thread. `prepare` runs on it first; `announce` says what must be said while the
-/// program runs.
+/// Starts the thread. `prepare` runs on it first, `turn` before each of its looks; `announce` says
+/// what must be said while the program runs.
 ///
 /// # Errors
 ///
@@ -56,6 +56,7 @@ const QUIET: u32 = 16;
 pub fn start(
     shared: Arc<Shared>,
     prepare: fn(),
+    turn: fn(),
     announce: fn(Vec<Announcement>),
 ) -> std::io::Result<()> {
     // The new thread inherits the mask: it must not take part in the program's signals.
@@ -65,18 +66,19 @@ pub fn start(
         .stack_size(2 << 20)
         .spawn(move || {
             prepare();
-            run(&shared, announce);
+            run(&shared, turn, announce);
         })
         .map(drop);
     signal::restore(&mask);
     result
 }
 
-fn run(shared: &Shared, announce: fn(Vec<Announcement>)) {
+fn run(shared: &Shared, turn: fn(), announce: fn(Vec<Announcement>)) {
     let mut cadence = Cadence::new(cadence::tick(shared.lock().floors.busy), clock::now());
     let pause = AtomicU32::new(0);
     let mut quiet = 0u32;
     while !shared.stop.load(Ordering::Acquire) {
+        turn();
         let rest = cadence.pause(clock::now());
         if rest.0 > 0 {
             thread::wait(&pause, 0, Some(rest));

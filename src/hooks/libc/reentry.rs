@@ -3,7 +3,7 @@
 //! Calls: nothing.
 
 use crate::ids::ScopeId;
-use crate::slots::slot::{flag, Slot};
+use crate::slots::slot::{flag, Inside, Slot};
 use crate::slots::table;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -33,8 +33,9 @@ pub fn disarm() {
 }
 
 thread_local! {
-    /// Stack pointer of the outermost watched call, 0 if none. A call further up the stack than
-    /// this one is not nested in it: somebody jumped over it (longjmp), and it counts as over.
+    /// Stack pointer of the outermost watched call, 0 if none. A call further up the thread's own
+    /// stack is not nested in it: somebody jumped over it unseen, and it counts as over. A call
+    /// on another stack is a signal handler's, and nested.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -47,9 +48,27 @@ fn stack_pointer() -> usize {
 }
 
 #[inline(always)]
-fn nested() -> bool {
+fn nested(slot: &Slot) -> bool {
     let depth = DEPTH.get();
-    depth != 0 && stack_pointer() < depth
+    depth != 0 && {
+        let here = stack_pointer();
+        here < depth || here > slot.stack().1
+    }
+}
+
+/// `longjmp` and its kin: the calls it may jump over are over.
+pub fn jumped() {
+    let Some(slot) = table::own() else { return };
+    // Our own work on this thread is not jumped over.
+    if DEPTH.get() != usize::MAX {
+        DEPTH.set(0);
+    }
+    if slot.inside().0 != Inside::Nothing {
+        slot.leave();
+    }
+    if slot.beat() % 2 == 1 {
+        slot.unpark();
+    }
 }
 
 /// The calling thread's slot, if its calls are watched here and now.
@@ -61,7 +80,7 @@ pub fn watched() -> Option<&'static Slot> {
     }
     let slot = table::own()?;
     let quiet = !slot.has(flag::TOUCHED) || slot.has(flag::DYING | flag::OURS);
-    if quiet || (armed & WHOLE == 0 && slot.scope() == ScopeId::PROCESS) || nested() {
+    if quiet || (armed & WHOLE == 0 && slot.scope() == ScopeId::PROCESS) || nested(slot) {
         return None;
     }
     Some(slot)
