@@ -5,6 +5,8 @@
 //! libc, and writes down what it saw; the two must read the same. One process per context.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
+#![allow(unused_unsafe)] // `call!` stands inside of other unsafe blocks, too
+
 use libc::{c_int, c_long, c_uint, c_ulong, c_void, size_t, ssize_t};
 use std::ffi::{CStr, CString};
 use std::fmt::Write as _;
@@ -161,8 +163,12 @@ fn sleeps(lib: Lib, log: &mut String) {
     let rc = call!(log, lib, "clock_nanosleep", (c_int, c_int, *const libc::timespec, *mut libc::timespec) -> c_int,
         libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, null_mut());
     note!(log, "{rc} long {}", began.elapsed() >= Duration::from_millis(1));
-    for (clock, flags, t) in [(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, ts(1)), (99, 0, ts(1)),
-        (libc::CLOCK_THREAD_CPUTIME_ID, 0, ts(1)), (libc::CLOCK_REALTIME, 0, bad)] {
+    for (clock, flags, t) in [
+        (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, ts(1)),
+        (99, 0, ts(1)),
+        (libc::CLOCK_THREAD_CPUTIME_ID, 0, ts(1)),
+        (libc::CLOCK_REALTIME, 0, bad),
+    ] {
         let rc = call!(log, lib, "clock_nanosleep", (c_int, c_int, *const libc::timespec, *mut libc::timespec) -> c_int,
             clock, flags, &t, null_mut());
         note!(log, "{rc}");
@@ -200,10 +206,10 @@ fn interrupted(lib: Lib, log: &mut String) {
     let mut left = ts(0);
     while_interrupted(|| {
         let rc = call!(log, lib, "nanosleep", (*const libc::timespec, *mut libc::timespec) -> c_int, &ts(1000 * 1000 * MS), &mut left);
-        note!(log, "{rc} left {}", (900..1000).contains(&left.tv_sec));
+        note!(log, "{rc} left {}", (900..=1000).contains(&left.tv_sec));
         let rc = call!(log, lib, "clock_nanosleep", (c_int, c_int, *const libc::timespec, *mut libc::timespec) -> c_int,
             libc::CLOCK_MONOTONIC, 0, &ts(1000 * 1000 * MS), &mut left);
-        note!(log, "{rc} left {}", (900..1000).contains(&left.tv_sec));
+        note!(log, "{rc} left {}", (900..=1000).contains(&left.tv_sec));
         let rc = call!(log, lib, "sleep", (c_uint) -> c_uint, 1000);
         note!(log, "{}", (900..=1000).contains(&rc));
         let rc = call!(log, lib, "usleep", (c_uint) -> c_int, 900_000_000);
@@ -227,7 +233,12 @@ fn interrupted(lib: Lib, log: &mut String) {
         let mut wait = libc::timeval { tv_sec: 1000, tv_usec: 0 };
         let rc = call!(log, lib, "select", (c_int, *mut libc::fd_set, *mut libc::fd_set, *mut libc::fd_set, *mut libc::timeval) -> c_int,
             p.0 + 1, &mut set, null_mut(), null_mut(), &mut wait);
-        note!(log, "{rc} set {} left {}", unsafe { libc::FD_ISSET(p.0, &set) }, (900..1000).contains(&wait.tv_sec));
+        note!(
+            log,
+            "{rc} set {} left {}",
+            unsafe { libc::FD_ISSET(p.0, &set) },
+            (900..=1000).contains(&wait.tv_sec)
+        );
     });
 }
 
@@ -259,18 +270,27 @@ fn streams(lib: Lib, log: &mut String) {
         note!(log, "{rc}");
         let wait = libc::timeval { tv_sec: 0, tv_usec: 5000 };
         unsafe {
-            libc::setsockopt(s.1, libc::SOL_SOCKET, libc::SO_RCVTIMEO, (&wait as *const libc::timeval).cast(), 16)
+            libc::setsockopt(
+                s.1,
+                libc::SOL_SOCKET,
+                libc::SO_RCVTIMEO,
+                (&wait as *const libc::timeval).cast(),
+                16,
+            )
         };
         let began = Instant::now();
-        let rc = call!(log, lib, "recv", (c_int, *mut c_void, size_t, c_int) -> ssize_t, s.1, b, 16, 0);
+        let rc =
+            call!(log, lib, "recv", (c_int, *mut c_void, size_t, c_int) -> ssize_t, s.1, b, 16, 0);
         note!(log, "{rc} long {}", began.elapsed() >= Duration::from_millis(4));
         unsafe { libc::fcntl(s.1, libc::F_SETFL, libc::O_NONBLOCK) };
         let rc = call!(log, lib, "read", (c_int, *mut c_void, size_t) -> ssize_t, s.1, b, 16);
         note!(log, "{rc}");
-        let rc = call!(log, lib, "recv", (c_int, *mut c_void, size_t, c_int) -> ssize_t, s.1, b, 16, 0);
+        let rc =
+            call!(log, lib, "recv", (c_int, *mut c_void, size_t, c_int) -> ssize_t, s.1, b, 16, 0);
         note!(log, "{rc}");
         unsafe { libc::shutdown(s.0, libc::SHUT_WR) };
-        let rc = call!(log, lib, "recv", (c_int, *mut c_void, size_t, c_int) -> ssize_t, s.1, b, 16, 0);
+        let rc =
+            call!(log, lib, "recv", (c_int, *mut c_void, size_t, c_int) -> ssize_t, s.1, b, 16, 0);
         note!(log, "{rc}");
         let rc = call!(log, lib, "send", (c_int, *const c_void, size_t, c_int) -> ssize_t, s.0, c"x".as_ptr().cast(), 1, libc::MSG_NOSIGNAL);
         note!(log, "{rc}");
@@ -282,9 +302,11 @@ fn socket_errors(lib: Lib, log: &mut String) {
     let mut buf = [0u8; 8];
     let b: *mut c_void = buf.as_mut_ptr().cast();
     for fd in [-1, 900, p.0] {
-        let rc = call!(log, lib, "recv", (c_int, *mut c_void, size_t, c_int) -> ssize_t, fd, b, 8, 0);
+        let rc =
+            call!(log, lib, "recv", (c_int, *mut c_void, size_t, c_int) -> ssize_t, fd, b, 8, 0);
         note!(log, "{rc}");
-        let rc = call!(log, lib, "send", (c_int, *const c_void, size_t, c_int) -> ssize_t, fd, b, 8, 0);
+        let rc =
+            call!(log, lib, "send", (c_int, *const c_void, size_t, c_int) -> ssize_t, fd, b, 8, 0);
         note!(log, "{rc}");
         let rc = call!(log, lib, "recvmsg", (c_int, *mut libc::msghdr, c_int) -> ssize_t, fd, &mut unsafe { std::mem::zeroed::<libc::msghdr>() }, 0);
         note!(log, "{rc}");
@@ -321,7 +343,8 @@ fn control_data(lib: Lib, log: &mut String) {
         (*c).cmsg_type = libc::SCM_RIGHTS;
         (*c).cmsg_len = libc::CMSG_LEN(4) as usize;
         libc::CMSG_DATA(c).cast::<c_int>().write_unaligned(p.1);
-        let rc = call!(log, lib, "sendmsg", (c_int, *const libc::msghdr, c_int) -> ssize_t, s.0, &m, 0);
+        let rc =
+            call!(log, lib, "sendmsg", (c_int, *const libc::msghdr, c_int) -> ssize_t, s.0, &m, 0);
         note!(log, "{rc}");
         control = [0; 8];
         byte = *b"-";
@@ -333,7 +356,13 @@ fn control_data(lib: Lib, log: &mut String) {
         let rc = call!(log, lib, "recvmsg", (c_int, *mut libc::msghdr, c_int) -> ssize_t, s.1, &mut m, libc::MSG_CMSG_CLOEXEC);
         let c = libc::CMSG_FIRSTHDR(&m);
         let fd = libc::CMSG_DATA(c).cast::<c_int>().read_unaligned();
-        note!(log, "{rc} {byte:?} control {} flags {} type {}", m.msg_controllen, m.msg_flags, (*c).cmsg_type);
+        note!(
+            log,
+            "{rc} {byte:?} control {} flags {} type {}",
+            m.msg_controllen,
+            m.msg_flags,
+            (*c).cmsg_type
+        );
         feed(fd, b"through");
         let mut buf = [0u8; 8];
         let rc = call!(log, lib, "read", (c_int, *mut c_void, size_t) -> ssize_t, p.0, buf.as_mut_ptr().cast(), 8);
@@ -386,7 +415,9 @@ fn connections(lib: Lib, log: &mut String) {
         let mut len = 16 as libc::socklen_t;
         let new = call!(log, lib, "accept4", (c_int, *mut libc::sockaddr, *mut libc::socklen_t, c_int) -> c_int,
             listening, (&mut peer as *mut libc::sockaddr_in).cast(), &mut len, libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
-        note!(log, "{} family {} {len} flags {:o}", new >= 0, peer.sin_family, unsafe { libc::fcntl(new, libc::F_GETFL) });
+        note!(log, "{} family {} {len} flags {:o}", new >= 0, peer.sin_family, unsafe {
+            libc::fcntl(new, libc::F_GETFL)
+        });
         let rc = call!(log, lib, "connect", (c_int, *const libc::sockaddr, libc::socklen_t) -> c_int, fd, at, 16);
         note!(log, "{rc}");
         unsafe {
@@ -410,8 +441,14 @@ fn readiness(lib: Lib, log: &mut String) {
     let (full, empty) = (pipe(0), pipe(0));
     feed(full.1, b"x");
     let fresh = || {
-        [(full.0, libc::POLLIN), (empty.0, libc::POLLIN), (full.1, libc::POLLOUT), (901, libc::POLLIN), (-1, libc::POLLIN)]
-            .map(|(fd, events)| libc::pollfd { fd, events, revents: 0x55 })
+        [
+            (full.0, libc::POLLIN),
+            (empty.0, libc::POLLIN),
+            (full.1, libc::POLLOUT),
+            (901, libc::POLLIN),
+            (-1, libc::POLLIN),
+        ]
+        .map(|(fd, events)| libc::pollfd { fd, events, revents: 0x55 })
     };
     let wait = ts(5 * MS);
     let bad = libc::timespec { tv_sec: -1, tv_nsec: 0 };
@@ -424,7 +461,12 @@ fn readiness(lib: Lib, log: &mut String) {
             let began = Instant::now();
             let rc = call!(log, lib, "poll", (*mut libc::pollfd, libc::nfds_t, c_int) -> c_int,
                 fds[from..to].as_mut_ptr(), (to - from) as libc::nfds_t, timeout);
-            note!(log, "{rc} {:?} long {}", fds.map(|f| f.revents), rc != 0 || timeout == 0 || began.elapsed() >= Duration::from_millis(5));
+            note!(
+                log,
+                "{rc} {:?} long {}",
+                fds.map(|f| f.revents),
+                rc != 0 || timeout == 0 || began.elapsed() >= Duration::from_millis(5)
+            );
             let mut fds = fresh();
             let rc = call!(log, lib, "__poll_chk", (*mut libc::pollfd, libc::nfds_t, c_int, size_t) -> c_int,
                 fds[from..to].as_mut_ptr(), (to - from) as libc::nfds_t, timeout, (to - from) * 8);
@@ -464,7 +506,9 @@ fn selects(lib: Lib, log: &mut String) {
         (0..1024).filter(|fd| unsafe { libc::FD_ISSET(*fd, set) }).collect()
     };
     let times = [Some((0, 5000)), Some((0, 0)), Some((-1, 0)), Some((0, -1)), Some((0, 1_005_000))];
-    for (r, w) in [(vec![full.0, empty.0], vec![empty.1]), (vec![empty.0], vec![]), (vec![902], vec![])] {
+    for (r, w) in
+        [(vec![full.0, empty.0], vec![empty.1]), (vec![empty.0], vec![]), (vec![902], vec![])]
+    {
         let n = if r == [902] { 903 } else { n };
         for time in times {
             let ready = r.contains(&full.0);
@@ -484,7 +528,13 @@ fn selects(lib: Lib, log: &mut String) {
                 let t = time.map(|(tv_sec, usec)| libc::timespec { tv_sec, tv_nsec: usec * 1000 });
                 let rc = call!(log, lib, "pselect", (c_int, *mut libc::fd_set, *mut libc::fd_set, *mut libc::fd_set, *const libc::timespec, *const libc::sigset_t) -> c_int,
                     n, &mut rs, &mut ws, null_mut(), t.as_ref().map_or(null(), |t| t), mask.as_ref().map_or(null(), |m| m));
-                note!(log, "{rc} {:?} {:?} {:?}", show(&rs), show(&ws), t.map(|t| (t.tv_sec, t.tv_nsec)));
+                note!(
+                    log,
+                    "{rc} {:?} {:?} {:?}",
+                    show(&rs),
+                    show(&ws),
+                    t.map(|t| (t.tv_sec, t.tv_nsec))
+                );
             }
         }
     }
@@ -522,7 +572,8 @@ fn epolls(lib: Lib, log: &mut String) {
         }
     }
     let ep = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-    let mut interest = libc::epoll_event { events: (libc::EPOLLIN | libc::EPOLLONESHOT) as u32, u64: 77 };
+    let mut interest =
+        libc::epoll_event { events: (libc::EPOLLIN | libc::EPOLLONESHOT) as u32, u64: 77 };
     unsafe { libc::epoll_ctl(ep, libc::EPOLL_CTL_ADD, p.0, &mut interest) };
     let mask: libc::sigset_t = unsafe { std::mem::zeroed() };
     for ready in [false, true] {
@@ -534,14 +585,26 @@ fn epolls(lib: Lib, log: &mut String) {
             let mut got = [libc::epoll_event { events: 0, u64: 1 }; 3];
             let began = Instant::now();
             let rc = match which {
-                0 => call!(log, lib, "epoll_wait", (c_int, *mut libc::epoll_event, c_int, c_int) -> c_int, ep, got.as_mut_ptr(), 3, 5),
-                1 => call!(log, lib, "epoll_pwait", (c_int, *mut libc::epoll_event, c_int, c_int, *const libc::sigset_t) -> c_int, ep, got.as_mut_ptr(), 3, 5, null()),
-                2 => call!(log, lib, "epoll_pwait", (c_int, *mut libc::epoll_event, c_int, c_int, *const libc::sigset_t) -> c_int, ep, got.as_mut_ptr(), 3, 5, &mask),
-                _ => call!(log, lib, "epoll_pwait2", (c_int, *mut libc::epoll_event, c_int, *const libc::timespec, *const libc::sigset_t) -> c_int,
-                    ep, got.as_mut_ptr(), 3, &ts(5 * MS), null()),
+                0 => {
+                    call!(log, lib, "epoll_wait", (c_int, *mut libc::epoll_event, c_int, c_int) -> c_int, ep, got.as_mut_ptr(), 3, 5)
+                }
+                1 => {
+                    call!(log, lib, "epoll_pwait", (c_int, *mut libc::epoll_event, c_int, c_int, *const libc::sigset_t) -> c_int, ep, got.as_mut_ptr(), 3, 5, null())
+                }
+                2 => {
+                    call!(log, lib, "epoll_pwait", (c_int, *mut libc::epoll_event, c_int, c_int, *const libc::sigset_t) -> c_int, ep, got.as_mut_ptr(), 3, 5, &mask)
+                }
+                _ => {
+                    call!(log, lib, "epoll_pwait2", (c_int, *mut libc::epoll_event, c_int, *const libc::timespec, *const libc::sigset_t) -> c_int,
+                    ep, got.as_mut_ptr(), 3, &ts(5 * MS), null())
+                }
             };
             let seen = got.map(|e| ({ e.events }, { e.u64 }));
-            note!(log, "{rc} {seen:?} long {}", ready || began.elapsed() >= Duration::from_millis(5));
+            note!(
+                log,
+                "{rc} {seen:?} long {}",
+                ready || began.elapsed() >= Duration::from_millis(5)
+            );
         }
     }
     let mut got = [libc::epoll_event { events: 0, u64: 1 }; 3];
@@ -577,7 +640,9 @@ fn names(lib: Lib, log: &mut String) {
         let mut at = found;
         while rc == 0 && !at.is_null() {
             let a = unsafe { &*at };
-            let bytes = unsafe { std::slice::from_raw_parts(a.ai_addr.cast::<u8>(), a.ai_addrlen as usize) };
+            let bytes = unsafe {
+                std::slice::from_raw_parts(a.ai_addr.cast::<u8>(), a.ai_addrlen as usize)
+            };
             note!(log, "{} {bytes:?}", a.ai_family);
             at = a.ai_next;
         }
@@ -589,7 +654,9 @@ fn names(lib: Lib, log: &mut String) {
     address.sin_family = libc::AF_INET as u16;
     address.sin_addr.s_addr = u32::from_ne_bytes([127, 0, 0, 1]);
     address.sin_port = 80u16.to_be();
-    for (len, flags) in [(64, libc::NI_NUMERICHOST), (64, 0), (1, libc::NI_NUMERICHOST), (0, libc::NI_NUMERICSERV)] {
+    for (len, flags) in
+        [(64, libc::NI_NUMERICHOST), (64, 0), (1, libc::NI_NUMERICHOST), (0, libc::NI_NUMERICSERV)]
+    {
         let (mut host, mut service) = ([0i8; 64], [0i8; 64]);
         let rc = call!(log, lib, "getnameinfo", (*const libc::sockaddr, libc::socklen_t, *mut i8, libc::socklen_t, *mut i8, libc::socklen_t, c_int) -> c_int,
             (&address as *const libc::sockaddr_in).cast(), 16, host.as_mut_ptr(), len, service.as_mut_ptr(), 64, flags);
@@ -598,10 +665,18 @@ fn names(lib: Lib, log: &mut String) {
     let local = u32::from_ne_bytes([127, 0, 0, 1]);
     for which in 0..4 {
         let entry = match which {
-            0 => call!(log, lib, "gethostbyname", (*const i8) -> *mut libc::hostent, c"localhost".as_ptr()),
-            1 => call!(log, lib, "gethostbyname", (*const i8) -> *mut libc::hostent, c"10.1.2.3".as_ptr()),
-            2 => call!(log, lib, "gethostbyname2", (*const i8, c_int) -> *mut libc::hostent, c"localhost".as_ptr(), libc::AF_INET),
-            _ => call!(log, lib, "gethostbyaddr", (*const c_void, libc::socklen_t, c_int) -> *mut libc::hostent, (&local as *const u32).cast(), 4, libc::AF_INET),
+            0 => {
+                call!(log, lib, "gethostbyname", (*const i8) -> *mut libc::hostent, c"localhost".as_ptr())
+            }
+            1 => {
+                call!(log, lib, "gethostbyname", (*const i8) -> *mut libc::hostent, c"10.1.2.3".as_ptr())
+            }
+            2 => {
+                call!(log, lib, "gethostbyname2", (*const i8, c_int) -> *mut libc::hostent, c"localhost".as_ptr(), libc::AF_INET)
+            }
+            _ => {
+                call!(log, lib, "gethostbyaddr", (*const c_void, libc::socklen_t, c_int) -> *mut libc::hostent, (&local as *const u32).cast(), 4, libc::AF_INET)
+            }
         };
         if !entry.is_null() {
             let e = unsafe { &*entry };
@@ -674,8 +749,16 @@ fn children(lib: Lib, log: &mut String) {
             let id = if kind == libc::P_ALL { 0 } else { pid as libc::id_t };
             let rc = call!(log, lib, "waitid", (c_uint, libc::id_t, *mut libc::siginfo_t, c_int) -> c_int, kind, id, &mut info, libc::WEXITED);
             let rest: [u8; 128] = unsafe { std::mem::transmute(info) };
-            note!(log, "{rc} {} {} {} {} {} rest {:?}", info.si_signo, info.si_errno, info.si_code,
-                unsafe { info.si_pid() } == pid, unsafe { info.si_status() }, &rest[28..]);
+            note!(
+                log,
+                "{rc} {} {} {} {} {} rest {:?}",
+                info.si_signo,
+                info.si_errno,
+                info.si_code,
+                unsafe { info.si_pid() } == pid,
+                unsafe { info.si_status() },
+                &rest[28..]
+            );
         }
         let pid = child(9, millis, false);
         let rc = call!(log, lib, "waitid", (c_uint, libc::id_t, *mut libc::siginfo_t, c_int) -> c_int, libc::P_PID, pid as u32, null_mut(), libc::WEXITED);
@@ -703,7 +786,9 @@ fn children(lib: Lib, log: &mut String) {
 
 fn child_errors(lib: Lib, log: &mut String) {
     let mut status = 0x7777;
-    for (pid, options) in [(-1, 0), (999_999, 0), (-999_999, 0), (-1, libc::WNOHANG), (-1, 0x4000), (i32::MIN, 0)] {
+    for (pid, options) in
+        [(-1, 0), (999_999, 0), (-999_999, 0), (-1, libc::WNOHANG), (-1, 0x4000), (i32::MIN, 0)]
+    {
         let rc = call!(log, lib, "waitpid", (libc::pid_t, *mut c_int, c_int) -> libc::pid_t, pid, &mut status, options);
         note!(log, "{rc} {status:x}");
     }
@@ -718,7 +803,8 @@ fn child_errors(lib: Lib, log: &mut String) {
 
 fn shell(lib: Lib, log: &mut String) {
     for command in [Some(c"exit 3"), Some(c"kill -9 $$"), None] {
-        let rc = call!(log, lib, "system", (*const i8) -> c_int, command.map_or(null(), |c| c.as_ptr()));
+        let rc =
+            call!(log, lib, "system", (*const i8) -> c_int, command.map_or(null(), |c| c.as_ptr()));
         note!(log, "{rc:x}");
     }
     let f = call!(log, lib, "popen", (*const i8, *const i8) -> *mut libc::FILE, c"echo out; exit 5".as_ptr(), c"r".as_ptr());
@@ -787,7 +873,11 @@ fn joins(lib: Lib, log: &mut String) {
 fn file(name: &str, content: &[u8]) -> (CString, c_int) {
     let path = temp(name);
     let fd = unsafe {
-        libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC, 0o600)
+        libc::open(
+            path.as_ptr(),
+            libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC,
+            0o600,
+        )
     };
     assert!(fd >= 0);
     feed(fd, content);
@@ -816,9 +906,22 @@ fn disk(lib: Lib, log: &mut String) {
     let rc = call!(log, lib, "syncfs", (c_int) -> c_int, -1);
     note!(log, "{rc}");
     unsafe {
-        let at = libc::mmap(null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, f.1, 0);
-        for (at, flags) in [(at, libc::MS_SYNC), (at, libc::MS_ASYNC), (at, 999), (4096 as *mut c_void, libc::MS_SYNC)] {
-            let rc = call!(log, lib, "msync", (*mut c_void, size_t, c_int) -> c_int, at, 4096, flags);
+        let at = libc::mmap(
+            null_mut(),
+            4096,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            f.1,
+            0,
+        );
+        for (at, flags) in [
+            (at, libc::MS_SYNC),
+            (at, libc::MS_ASYNC),
+            (at, 999),
+            (4096 as *mut c_void, libc::MS_SYNC),
+        ] {
+            let rc =
+                call!(log, lib, "msync", (*mut c_void, size_t, c_int) -> c_int, at, 4096, flags);
             note!(log, "{rc}");
         }
         libc::munmap(at, 4096);
@@ -943,8 +1046,12 @@ fn between_files(lib: Lib, log: &mut String) {
     for name in ["sendfile", "sendfile64"] {
         let mut at = 2i64;
         let rc = match name {
-            "sendfile" => call!(log, lib, "sendfile", (c_int, c_int, *mut i64, size_t) -> ssize_t, s.0, a.1, &mut at, 4),
-            _ => call!(log, lib, "sendfile64", (c_int, c_int, *mut i64, size_t) -> ssize_t, s.0, a.1, &mut at, 4),
+            "sendfile" => {
+                call!(log, lib, "sendfile", (c_int, c_int, *mut i64, size_t) -> ssize_t, s.0, a.1, &mut at, 4)
+            }
+            _ => {
+                call!(log, lib, "sendfile64", (c_int, c_int, *mut i64, size_t) -> ssize_t, s.0, a.1, &mut at, 4)
+            }
         };
         note!(log, "{rc} {at}");
     }
@@ -974,7 +1081,12 @@ fn describe(fd: c_int) -> String {
     unsafe {
         let mut st: libc::stat = std::mem::zeroed();
         libc::fstat(fd, &mut st);
-        let text = format!("mode {:o} flags {:o} {}", st.st_mode, libc::fcntl(fd, libc::F_GETFL), libc::fcntl(fd, libc::F_GETFD));
+        let text = format!(
+            "mode {:o} flags {:o} {}",
+            st.st_mode,
+            libc::fcntl(fd, libc::F_GETFL),
+            libc::fcntl(fd, libc::F_GETFD)
+        );
         libc::close(fd);
         text
     }
@@ -1025,7 +1137,13 @@ fn opens(lib: Lib, log: &mut String) {
         created!("creat" "creat64");
         unsafe { libc::umask(before) };
     }
-    for (path, flags) in [(c"/", libc::O_RDWR), (c"/no/such", libc::O_RDONLY), (c"", libc::O_RDONLY), (c"/dev/null/x", 0), (c"/proc/self/status", libc::O_WRONLY | libc::O_TRUNC)] {
+    for (path, flags) in [
+        (c"/", libc::O_RDWR),
+        (c"/no/such", libc::O_RDONLY),
+        (c"", libc::O_RDONLY),
+        (c"/dev/null/x", 0),
+        (c"/proc/self/status", libc::O_WRONLY | libc::O_TRUNC),
+    ] {
         let fd = call!(log, lib, "open", (*const i8, c_int, libc::mode_t) -> c_int, path.as_ptr(), flags, 0);
         note!(log, "{}", fd < 0);
         if fd >= 0 {
@@ -1064,7 +1182,12 @@ fn c_streams(lib: Lib, log: &mut String) {
             unsafe {
                 libc::fputs(c"line".as_ptr(), f);
                 let fd = libc::fileno(f);
-                note!(log, "{:o} {}", libc::fcntl(fd, libc::F_GETFL), libc::fcntl(fd, libc::F_GETFD));
+                note!(
+                    log,
+                    "{:o} {}",
+                    libc::fcntl(fd, libc::F_GETFL),
+                    libc::fcntl(fd, libc::F_GETFD)
+                );
             }
             let rc = call!(log, lib, "fclose", (*mut libc::FILE) -> c_int, f);
             note!(log, "{rc} {:?}", std::fs::read(path.to_str().unwrap()).map(|c| c.len()));
@@ -1141,7 +1264,13 @@ fn infrastructure(lib: Lib, log: &mut String) {
         control(p.0, libc::F_SETFL, 0);
         control(f.1, libc::F_SETFD, 0);
         control(f.1, libc::F_SETFD, libc::FD_CLOEXEC as usize);
-        let mut lock = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: 0, l_start: 2, l_len: 3, l_pid: 9 };
+        let mut lock = libc::flock {
+            l_type: libc::F_WRLCK as i16,
+            l_whence: 0,
+            l_start: 2,
+            l_len: 3,
+            l_pid: 9,
+        };
         control(f.1, libc::F_SETLK, &lock as *const _ as usize);
         control(f.1, libc::F_GETLK, &mut lock as *mut _ as usize);
         control(f.1, libc::F_SETLKW, &lock as *const _ as usize);
@@ -1184,7 +1313,10 @@ fn syscalls(lib: Lib, log: &mut String) {
     let private = libc::FUTEX_PRIVATE_FLAG as usize;
     results.push(raw(libc::SYS_futex, [at, libc::FUTEX_WAIT as usize | private, 4, 0, 0, 0]));
     results.push(raw(libc::SYS_futex, [at, libc::FUTEX_WAIT as usize | private, 5, until, 0, 0]));
-    results.push(raw(libc::SYS_futex, [at, libc::FUTEX_WAIT_BITSET as usize | private, 5, until, 0, usize::MAX]));
+    results.push(raw(
+        libc::SYS_futex,
+        [at, libc::FUTEX_WAIT_BITSET as usize | private, 5, until, 0, usize::MAX],
+    ));
     results.push(raw(libc::SYS_futex, [at, libc::FUTEX_WAKE as usize | private, 1, 0, 0, 0]));
     results.push(raw(libc::SYS_futex, [at, 77, 1, 0, 0, 0]));
     results.push(raw(libc::SYS_futex, [at + 1, libc::FUTEX_WAIT as usize, 5, 0, 0, 0]));
@@ -1204,8 +1336,14 @@ fn syscalls(lib: Lib, log: &mut String) {
     unsafe { libc::FD_SET(p.0, &mut set) };
     let mask: libc::sigset_t = unsafe { std::mem::zeroed() };
     let sized = [&mask as *const _ as usize, 8];
-    results.push(raw(libc::SYS_pselect6, [p.0 as usize + 1, &mut set as *mut _ as usize, 0, 0, until, sized.as_ptr() as usize]));
-    results.push(raw(libc::SYS_pselect6, [0, 0, 0, 0, until, [&mask as *const _ as usize, 9].as_ptr() as usize]));
+    results.push(raw(
+        libc::SYS_pselect6,
+        [p.0 as usize + 1, &mut set as *mut _ as usize, 0, 0, until, sized.as_ptr() as usize],
+    ));
+    results.push(raw(
+        libc::SYS_pselect6,
+        [0, 0, 0, 0, until, [&mask as *const _ as usize, 9].as_ptr() as usize],
+    ));
     note!(log, "{results:?}");
 }
 
@@ -1271,7 +1409,13 @@ fn alone(test: &str, env: &[(&str, &str)], body: fn()) {
         .output()
         .unwrap();
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-    assert!(output.status.success(), "{}\n{}\n{}", output.status, text(&output.stdout), text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}\n{}\n{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    );
     assert!(text(&output.stdout).contains("1 passed"), "{}", text(&output.stdout));
 }
 
@@ -1310,9 +1454,7 @@ fn in_a_task_on_one_thread() {
 
 #[test]
 fn in_a_root_future() {
-    alone("in_a_root_future", &[], || {
-        recorded(|| current_thread().block_on(async { compare() }))
-    });
+    alone("in_a_root_future", &[], || recorded(|| current_thread().block_on(async { compare() })));
 }
 
 #[test]

@@ -427,7 +427,8 @@ impl Watch {
             // A sleeper was looked into before. A runner may have entered a call meanwhile, or be
             // asleep in one that was not intercepted.
             let may = self.tracks[i].asleep_sample || slot.may_signal() && may_interrupt(tid);
-            if !(may && thread::signal(tid, signal::SAMPLE)) && slot.withdraw_sample(at as *mut ()) {
+            if !(may && thread::signal(tid, signal::SAMPLE)) && slot.withdraw_sample(at as *mut ())
+            {
                 self.spare.extend(self.tracks[i].buffer.take());
             }
         } else {
