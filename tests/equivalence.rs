@@ -4,7 +4,8 @@
 //! Each scenario runs twice, once with our definitions and once with those that `dlopen` finds in
 //! libc, and writes down what it saw; the two must read the same. One process per context.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
-
+// All of it calls libc with locals of the right types; only what is special is said.
+#![allow(clippy::undocumented_unsafe_blocks)]
 #![allow(unused_unsafe)] // `call!` stands inside of other unsafe blocks, too
 
 use libc::{c_int, c_long, c_uint, c_ulong, c_void, size_t, ssize_t};
@@ -839,7 +840,7 @@ fn joins(lib: Lib, log: &mut String) {
     };
     for millis in [0, 10] {
         let thread = start(log, returns, 5000 + millis);
-        let mut value = 1 as *mut c_void;
+        let mut value = 1usize as *mut c_void;
         let rc = call!(log, lib, "pthread_join", (libc::pthread_t, *mut *mut c_void) -> c_int, thread, &mut value);
         note!(log, "{rc} {value:?}");
         let thread = start(log, returns, 6000 + millis);
@@ -1324,11 +1325,16 @@ fn syscalls(lib: Lib, log: &mut String) {
     results.push(raw(libc::SYS_pidfd_open, [usize::MAX, 0, 0, 0, 0, 0]));
     let fd = raw(libc::SYS_pidfd_open, [std::process::id() as usize, 0, 0, 0, 0, 0]);
     results.push((fd >= 0) as c_long);
-    let new = raw(libc::SYS_dup, [fd as usize, 0, 0, 0, 0, 0]);
+    // Numbers that no other thread of this process gets: they are closed twice.
+    let new = raw(libc::SYS_dup2, [fd as usize, 740, 0, 0, 0, 0]);
+    let high = raw(libc::SYS_dup3, [fd as usize, 741, libc::O_CLOEXEC as usize, 0, 0, 0]);
+    results.push(new);
     results.push(raw(libc::SYS_fcntl, [new as usize, libc::F_GETFD as usize, 0, 0, 0, 0]));
     results.push(raw(libc::SYS_close, [new as usize, 0, 0, 0, 0, 0]));
-    results.push(raw(libc::SYS_close_range, [fd as usize, fd as usize, 0, 0, 0, 0]));
-    results.push(raw(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]));
+    results.push(raw(libc::SYS_close, [new as usize, 0, 0, 0, 0, 0]));
+    results.push(raw(libc::SYS_close_range, [high as usize, high as usize, 0, 0, 0, 0]));
+    results.push(raw(libc::SYS_close, [high as usize, 0, 0, 0, 0, 0]));
+    unsafe { libc::close(fd as c_int) };
     // Six arguments that are all used.
     let p = pipe(0);
     feed(p.1, b"x");
@@ -1348,7 +1354,7 @@ fn syscalls(lib: Lib, log: &mut String) {
 }
 
 fn bad_pointers(lib: Lib, log: &mut String) {
-    let bad = 1 as *const i8;
+    let bad = 1usize as *const i8;
     let rc = call!(log, lib, "open", (*const i8, c_int, libc::mode_t) -> c_int, bad, 0, 0);
     note!(log, "{rc}");
     let rc = call!(log, lib, "nanosleep", (*const libc::timespec, *mut libc::timespec) -> c_int, bad.cast(), null_mut());

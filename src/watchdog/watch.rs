@@ -628,8 +628,11 @@ fn restarts(doing: Option<schedstat::InKernel>) -> bool {
     match number {
         libc::SYS_futex => {
             let command = args[1] as i32 & 0x7f;
-            matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET) && args[3] == 0
-                || command == libc::FUTEX_LOCK_PI && args[3] == 0
+            args[3] == 0
+                && matches!(
+                    command,
+                    libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI
+                )
         }
         libc::SYS_wait4 | libc::SYS_waitid | libc::SYS_flock => true,
         libc::SYS_fsync | libc::SYS_fdatasync => true,

@@ -235,7 +235,7 @@ extern "C-unwind" fn trampoline(berth: *mut libc::c_void) -> *mut libc::c_void {
         let key = KEY.load(Ordering::Relaxed);
         if key != 0 {
             // SAFETY: a key made by `register_main`; any non-null value makes it call back.
-            unsafe { libc::pthread_setspecific(key - 1, 1 as *const libc::c_void) };
+            unsafe { libc::pthread_setspecific(key - 1, core::ptr::dangling()) };
         }
         if alarm::rouse() {
             thread::wake(&alarm::WORD);

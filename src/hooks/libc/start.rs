@@ -7,7 +7,7 @@ use super::{births, reentry, table};
 use crate::ids::Nanos;
 use crate::slots::slot::flag;
 use crate::slots::{alarm, table as slots};
-use crate::sys::{clock, thread};
+use crate::sys::{clock, signal, thread};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 type Main = extern "C" fn(libc::c_int, *const *const libc::c_char, *const *const libc::c_char);
@@ -69,6 +69,8 @@ pub fn gate_elsewhere(code: i32) -> i32 {
     if ours || SERVED.load(Ordering::Acquire) == 0 {
         return gate(code);
     }
+    // No sample from here on: it would find no room on a handler's small stack.
+    signal::block_all();
     CODE.store(code, Ordering::Relaxed);
     // Release: the code is visible with it. Whoever comes second waits for the same answer.
     let _ = ASKED.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
