@@ -82,8 +82,18 @@ fn say(text: &str) {
     output::stderr(text.as_bytes());
 }
 
-/// The detector; it is started by the first caller. `None`: `STALLHOUND=off`, or no support.
+/// The detector, if it was started here. A child of the armed process has none: its memory may be
+/// locked for good by threads that the child does not have.
+fn running() -> Option<&'static Detector> {
+    DETECTOR.get().and_then(Option::as_ref).filter(|_| !start::in_child())
+}
+
+/// The detector; it is started by the first caller. `None`: `STALLHOUND=off`, no support, or a
+/// child of the armed process.
 fn detector() -> Option<&'static Detector> {
+    if start::in_child() {
+        return None;
+    }
     DETECTOR
         .get_or_init(|| {
             if switch() == Switch::Off {
@@ -100,8 +110,13 @@ fn begin() -> Detector {
     let floors = Floors { busy: Nanos(u64::MAX), asleep: Nanos(u64::MAX) };
     let shared = Arc::new(Shared::new(Watch::new(name_of, floors)));
     let capabilities = prove(&shared);
-    let started =
-        crate::watchdog::thread::start(shared.clone(), births::learn_std_start, announce).is_ok();
+    let started = crate::watchdog::thread::start(
+        shared.clone(),
+        births::learn_std_start,
+        start::serve,
+        announce,
+    )
+    .is_ok();
     let mut broken = Vec::new();
     if !started {
         broken.push("its watchdog thread could not be started".to_owned());
@@ -223,7 +238,10 @@ impl Detector {
         let mut watch = self.shared.lock();
         watch.settle();
         let mut evidence = Evidence {
-            capabilities: self.capabilities,
+            capabilities: Capabilities {
+                sampling: self.capabilities.sampling && !watch.taken,
+                ..self.capabilities
+            },
             calls_in_polls: observe::counters().0,
             allowed: observe::counters().1,
             lost: queue::lost() + watch.collected.lost + table::unwatched() as u64,
@@ -365,14 +383,14 @@ impl Open {
 
 /// Keeps a report for the end of the process, which it fails.
 pub fn defer(report: Report) {
-    if let Some(detector) = DETECTOR.get().and_then(Option::as_ref) {
+    if let Some(detector) = running() {
         lock(detector).deferred.push(report);
     }
 }
 
 /// What the process scope saw so far, judged; nothing is taken away.
 pub fn snapshot() -> Report {
-    reentry::unwatched(|| match DETECTOR.get().and_then(Option::as_ref) {
+    reentry::unwatched(|| match running() {
         Some(detector) => {
             let evidence = detector.evidence(&[ScopeId::PROCESS], false);
             detector.judge(&mut lock(detector), evidence)
@@ -383,12 +401,12 @@ pub fn snapshot() -> Report {
 
 /// How often the watchdog woke up so far.
 pub fn wakeups() -> u64 {
-    DETECTOR.get().and_then(Option::as_ref).map_or(0, |d| d.shared.wakeups())
+    running().map_or(0, |d| d.shared.wakeups())
 }
 
 /// Why arming must fail a test that requires it, if it must.
 pub fn broken() -> Option<String> {
-    let detector = DETECTOR.get().and_then(Option::as_ref)?;
+    let detector = running()?;
     let state = lock(detector);
     (!state.broken.is_empty()).then(|| state.broken.join("; "))
 }
@@ -396,7 +414,7 @@ pub fn broken() -> Option<String> {
 /// The exit gate: prints the process' report and says with which code to end.
 fn at_exit(code: i32) -> i32 {
     reentry::unwatched(|| {
-        let Some(detector) = DETECTOR.get().and_then(Option::as_ref) else { return code };
+        let Some(detector) = running() else { return code };
         detector.shared.stop();
         if detector.listing {
             return code;
@@ -443,7 +461,7 @@ pub fn style() -> crate::report::text::Style {
 /// Says that polls do not come back. Runs on the watchdog, which may take its time for names: the
 /// poll has been held for over a second already.
 fn announce(announcements: Vec<Announcement>) {
-    let Some(detector) = DETECTOR.get().and_then(Option::as_ref) else { return };
+    let Some(detector) = running() else { return };
     let mut state = lock(detector);
     for a in announcements {
         let evidence = Evidence {

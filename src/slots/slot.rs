@@ -189,7 +189,7 @@ impl Slot {
             sum.time.store(0, Ordering::Relaxed);
             sum.task.store(0, Ordering::Relaxed);
         }
-        self.sample.store(core::ptr::null_mut(), Ordering::Relaxed);
+        // A request that the thread before did not answer is the watchdog's to withdraw.
         // Release: whoever sees the tid sees the rest.
         self.tid.store(tid.0, Ordering::Release);
     }
@@ -296,6 +296,32 @@ impl Slot {
         self.since.store(now.0, Ordering::Relaxed);
         // Release: the time and the pending stack are visible with it.
         self.inside.store(inside as u32, Ordering::Release);
+        // A sample that was asked for before would interrupt this call. The fence pairs with
+        // `may_signal`: either we see the request here, or the watchdog sees that we are inside.
+        fence(Ordering::SeqCst);
+        if !self.sample.load(Ordering::Relaxed).is_null() {
+            self.let_sample_pass();
+        }
+    }
+
+    /// Waits for the signal of a request that is under way; after a while (the thread blocks the
+    /// signal, or the watchdog has no processor) takes the request back.
+    #[cold]
+    #[inline(never)]
+    fn let_sample_pass(&self) {
+        for _ in 0..20_000 {
+            if self.sample.load(Ordering::Acquire).is_null() {
+                return;
+            }
+            core::hint::spin_loop();
+        }
+        self.sample.store(core::ptr::null_mut(), Ordering::Release);
+    }
+
+    /// Watchdog only, between a request and its signal: whether the thread may be interrupted.
+    pub fn may_signal(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.inside.load(Ordering::Relaxed) == Inside::Nothing as u32
     }
 
     /// Owner only.

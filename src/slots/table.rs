@@ -135,13 +135,14 @@ pub fn pending(slot: &Slot) -> &'static PendingCell {
 impl PendingCell {
     /// Owner only: changes the value.
     pub fn write(&self, f: impl FnOnce(&mut Pending)) {
-        let version = self.version.load(Ordering::Relaxed);
+        // A write that was jumped over left it odd.
+        let version = self.version.load(Ordering::Relaxed) | 1;
         // Odd while it changes. Release and the fence order it before the writes.
-        self.version.store(version.wrapping_add(1), Ordering::Relaxed);
+        self.version.store(version, Ordering::Relaxed);
         core::sync::atomic::fence(Ordering::Release);
         // SAFETY: only the owner writes; a reader that overlaps throws its copy away.
         f(unsafe { &mut *self.value.get() });
-        self.version.store(version.wrapping_add(2), Ordering::Release);
+        self.version.store(version.wrapping_add(1), Ordering::Release);
     }
 
     /// Owner only: looks at the value it wrote.

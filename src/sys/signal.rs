@@ -38,6 +38,17 @@ pub fn install(handler: Handler) -> bool {
     true
 }
 
+/// Whether [`install`]'s handler is still the one: a program that takes the signal for itself
+/// afterwards must not get our samples.
+pub fn in_force() -> bool {
+    // SAFETY: `now` is a local; nothing is changed.
+    unsafe {
+        let mut now: libc::sigaction = core::mem::zeroed();
+        libc::sigaction(SAMPLE, core::ptr::null(), &mut now) == 0
+            && now.sa_sigaction == INSTALLED.load(Ordering::Acquire) as usize
+    }
+}
+
 /// Hands a signal that was not ours to whoever was there before. Async-signal-safe as far as that
 /// handler is.
 pub fn chain(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {

@@ -55,8 +55,8 @@ const QUIET: u32 = 16;
 const PATIENCE: Nanos = Nanos::from_millis(2000);
 
 /// Starts the thread and waits until `prepare` has run on it: what it learns is needed by the
-/// first thread that the program makes. `announce` says what must be said while the
-/// program runs.
+/// first thread that the program makes. `turn` runs before each of its looks; `announce` says what
+/// must be said while the program runs.
 ///
 /// # Errors
 ///
@@ -64,6 +64,7 @@ const PATIENCE: Nanos = Nanos::from_millis(2000);
 pub fn start(
     shared: Arc<Shared>,
     prepare: fn(),
+    turn: fn(),
     announce: fn(Vec<Announcement>),
 ) -> std::io::Result<()> {
     // The new thread inherits the mask: it must not take part in the program's signals.
@@ -77,7 +78,7 @@ pub fn start(
             prepare();
             theirs.ready.store(1, Ordering::Release);
             thread::wake(&theirs.ready);
-            run(&theirs, announce);
+            run(&theirs, turn, announce);
         })
         .map(drop);
     signal::restore(&mask);
@@ -88,11 +89,12 @@ pub fn start(
     Ok(())
 }
 
-fn run(shared: &Shared, announce: fn(Vec<Announcement>)) {
+fn run(shared: &Shared, turn: fn(), announce: fn(Vec<Announcement>)) {
     let mut cadence = Cadence::new(cadence::tick(shared.lock().floors.busy), clock::now());
     let pause = AtomicU32::new(0);
     let mut quiet = 0u32;
     while !shared.stop.load(Ordering::Acquire) {
+        turn();
         let rest = cadence.pause(clock::now());
         if rest.0 > 0 {
             thread::wait(&pause, 0, Some(rest));

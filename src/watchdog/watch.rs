@@ -104,6 +104,8 @@ pub struct Watch {
     announcements: Vec<Announcement>,
     /// A traced process is stopped and continued by its tracer: nothing timed counts.
     traced: bool,
+    /// The program took the sampling signal for itself.
+    pub taken: bool,
     pub polls_sampled: u64,
 }
 
@@ -121,6 +123,7 @@ impl Watch {
             random: clock::now().0 | 1,
             announcements: Vec::new(),
             traced: false,
+            taken: false,
             polls_sampled: 0,
         }
     }
@@ -245,9 +248,16 @@ impl Watch {
     fn forget(&mut self, i: usize) {
         if self.tracks[i].no != ThreadNo(0) {
             self.close(i, KernelTid(0), false);
-            // A thread that is gone answers no request any more.
-            if let Some(buffer) = self.tracks[i].buffer.take() {
-                self.spare.push(buffer);
+            // A thread that is gone answers no request any more, but its slot may have another.
+            if let Some(mut buffer) = self.tracks[i].buffer.take() {
+                let at: *mut Buffer = &mut *buffer;
+                let back = table::used()[i].withdraw_sample(at as *mut ());
+                if back || buffer.is_full() {
+                    self.spare.push(buffer);
+                } else {
+                    // The next thread of this slot is answering it: it stays where it is.
+                    std::mem::forget(buffer);
+                }
             }
             self.tracks[i] = Track::new(ThreadNo(0));
         }
@@ -433,12 +443,20 @@ impl Watch {
     }
 
     fn request(&mut self, i: usize, slot: &Slot, tid: KernelTid, units: u8) {
+        if !signal::in_force() {
+            self.taken = true;
+            return;
+        }
         let mut buffer = self.spare.pop().unwrap_or_else(Buffer::new);
         buffer.reset(units);
         let at: *mut Buffer = &mut *buffer;
         if slot.request_sample(at as *mut ()) {
             self.tracks[i].buffer = Some(buffer);
-            if !thread::signal(tid, signal::SAMPLE) && slot.withdraw_sample(at as *mut ()) {
+            // A sleeper was looked into before. A runner may have entered a call meanwhile, or be
+            // asleep in one that was not intercepted.
+            let may = self.tracks[i].asleep_sample || slot.may_signal() && may_interrupt(tid);
+            if !(may && thread::signal(tid, signal::SAMPLE)) && slot.withdraw_sample(at as *mut ())
+            {
                 self.spare.extend(self.tracks[i].buffer.take());
             }
         } else {
@@ -629,6 +647,12 @@ impl Watch {
     }
 }
 
+/// Whether a signal does no harm to whatever the thread does now.
+fn may_interrupt(tid: KernelTid) -> bool {
+    let doing = schedstat::in_kernel(tid);
+    !matches!(doing, Some(schedstat::InKernel::Call { .. })) || restarts(doing)
+}
+
 /// Whether the thread sleeps in a system call that a signal handler with `SA_RESTART` does not
 /// change for the program. Reads with a time-out on their socket, polls, naps, timed futexes and
 /// large writes are not among them.
@@ -637,8 +661,11 @@ fn restarts(doing: Option<schedstat::InKernel>) -> bool {
     match number {
         libc::SYS_futex => {
             let command = args[1] as i32 & 0x7f;
-            matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET) && args[3] == 0
-                || command == libc::FUTEX_LOCK_PI && args[3] == 0
+            args[3] == 0
+                && matches!(
+                    command,
+                    libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI
+                )
         }
         libc::SYS_wait4 | libc::SYS_waitid | libc::SYS_flock => true,
         libc::SYS_fsync | libc::SYS_fdatasync => true,

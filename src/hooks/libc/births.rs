@@ -26,6 +26,7 @@ struct Passage {
     label: Label,
     flags: u32,
     stack_size: usize,
+    guard_size: usize,
 }
 
 struct Berth {
@@ -52,6 +53,7 @@ static BERTH: [Berth; BERTHS] = [const {
             label: Label::NONE,
             flags: 0,
             stack_size: 0,
+            guard_size: 0,
         }),
     }
 }; BERTHS];
@@ -139,16 +141,16 @@ pub unsafe fn create(
     if label != Label::NONE {
         flags &= !flag::BORN_OF_MAIN;
     }
-    let mut stack_size = 0usize;
-    if !attr.is_null() {
-        // SAFETY: a valid attribute object, as the caller's own call demands.
-        unsafe { libc::pthread_attr_getstacksize(attr, &mut stack_size) };
-    }
-    if stack_size == 0 {
-        stack_size = 8 << 20;
-    }
-    let passage =
-        Passage { start: start as usize, arg: arg as usize, scope, label, flags, stack_size };
+    let (stack_size, guard_size) = stack_of(attr);
+    let passage = Passage {
+        start: start as usize,
+        arg: arg as usize,
+        scope,
+        label,
+        flags,
+        stack_size,
+        guard_size,
+    };
     // SAFETY: the berth is ours since `find_berth`, and the new thread's once it starts.
     let rc = unsafe {
         *berth.passage.get() = passage;
@@ -158,6 +160,48 @@ pub unsafe fn create(
         berth.state.store(FREE, Ordering::Release);
     }
     rc
+}
+
+/// Sizes of the stack and its guard that a thread with these attributes gets.
+fn stack_of(attr: *const libc::pthread_attr_t) -> (usize, usize) {
+    let (mut stack, mut guard) = (0usize, 0usize);
+    // SAFETY: a valid attribute object, as the caller's own call demands, or a local one, which
+    // stands for the defaults.
+    unsafe {
+        if attr.is_null() {
+            let mut plain: libc::pthread_attr_t = core::mem::zeroed();
+            if libc::pthread_attr_init(&mut plain) == 0 {
+                libc::pthread_attr_getstacksize(&plain, &mut stack);
+                libc::pthread_attr_getguardsize(&plain, &mut guard);
+                libc::pthread_attr_destroy(&mut plain);
+            }
+        } else {
+            libc::pthread_attr_getstacksize(attr, &mut stack);
+            libc::pthread_attr_getguardsize(attr, &mut guard);
+        }
+    }
+    (stack, guard)
+}
+
+/// The calling thread's stack: never more than is certainly its own, since the sampling handler
+/// copies from it. glibc places the thread's descriptor at the upper end of the stack's memory.
+fn bounds(high: usize, stack_size: usize, guard_size: usize) -> (usize, usize) {
+    const ROUNDED: usize = 2 * 4096;
+    // SAFETY: takes no arguments.
+    let top = unsafe { libc::pthread_self() } as usize;
+    let low = top.saturating_sub(stack_size).saturating_add(guard_size + ROUNDED);
+    if stack_size != 0 && (low..top).contains(&high) {
+        (low, high)
+    } else {
+        (high, high)
+    }
+}
+
+/// The calling thread is about to end without returning from its start routine.
+pub fn ending() {
+    if let Some(slot) = table::own() {
+        slot.raise(flag::DYING);
+    }
 }
 
 fn find_berth() -> Option<&'static Berth> {
@@ -185,13 +229,13 @@ extern "C-unwind" fn trampoline(berth: *mut libc::c_void) -> *mut libc::c_void {
         passage.label,
         passage.flags | flag::TOUCHED,
         passage.start,
-        (high.saturating_sub(passage.stack_size), high),
+        bounds(high, passage.stack_size, passage.guard_size),
     );
     if slot.is_some() {
         let key = KEY.load(Ordering::Relaxed);
         if key != 0 {
             // SAFETY: a key made by `register_main`; any non-null value makes it call back.
-            unsafe { libc::pthread_setspecific(key - 1, 1 as *const libc::c_void) };
+            unsafe { libc::pthread_setspecific(key - 1, core::ptr::dangling()) };
         }
         if alarm::rouse() {
             thread::wake(&alarm::WORD);

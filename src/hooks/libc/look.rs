@@ -57,6 +57,12 @@ pub const PASS: Look = Look {
 
 pub const ALWAYS: Look = Look { judge: Judge::Always, ..PASS };
 
+/// Whether a pointer cannot be read: the kernel will refuse it, and so it is not looked at.
+#[inline(always)]
+fn unreadable<T>(p: *const T) -> bool {
+    (p as usize) < 4096
+}
+
 /// A sleep of so many nanoseconds.
 #[inline(always)]
 pub fn sleep(requested: u64) -> Look {
@@ -75,7 +81,7 @@ pub fn sleep(requested: u64) -> Look {
 /// - `t` is null or valid for reading, as the caller's own libc call demands.
 #[inline(always)]
 pub unsafe fn nanos(t: *const libc::timespec) -> u64 {
-    if t.is_null() {
+    if unreadable(t) {
         return 0;
     }
     // SAFETY: not null, and valid by the contract.
@@ -208,7 +214,7 @@ pub fn pair(one: i32, other: i32) -> Look {
 #[inline(always)]
 pub unsafe fn path(path: *const libc::c_char) -> Look {
     // SAFETY: by the contract; compares no further than the first difference or the end.
-    let pseudo = path.is_null()
+    let pseudo = unreadable(path)
         || unsafe { begins(path, b"/proc/") || begins(path, b"/sys/") || begins(path, b"/dev/") };
     if pseudo {
         return PASS;
@@ -242,6 +248,21 @@ pub fn readiness(may_wait: bool) -> Look {
     }
 }
 
+/// Whether a `select` with this time-out may wait at all; it refuses a negative one at once.
+///
+/// # Safety
+///
+/// - `t` is null or valid for reading.
+#[inline(always)]
+pub unsafe fn select_waits(t: *const libc::timeval) -> bool {
+    if unreadable(t) {
+        return t.is_null();
+    }
+    // SAFETY: not null, and valid by the contract.
+    let t = unsafe { &*t };
+    t.tv_sec >= 0 && t.tv_usec >= 0 && (t.tv_sec != 0 || t.tv_usec != 0)
+}
+
 /// Waiting for a child.
 #[inline(always)]
 pub fn child(pid: i64, flags: i32) -> Look {
@@ -259,7 +280,7 @@ pub fn child(pid: i64, flags: i32) -> Look {
 #[inline(always)]
 pub unsafe fn host(host: *const libc::c_char, numeric_only: bool) -> Look {
     // SAFETY: by the contract.
-    if host.is_null() || numeric_only || unsafe { is_literal(host) } {
+    if unreadable(host) || numeric_only || unsafe { is_literal(host) } {
         return PASS;
     }
     Look { judge: Judge::Always, kind: ObjectKind::Host, text: host, ..PASS }

@@ -7,6 +7,7 @@
 //! - [`sums`]: short calls of one poll, added up,
 //! - [`descriptors`]: the cache of descriptor modes,
 //! - [`births`]: threads, from `pthread_create` to their end,
+//! - [`ready`]: the same calls without waiting,
 //! - [`real`]: libc's own functions,
 //! - [`reentry`]: whether we watch here and now; the depth guard.
 //!
@@ -17,6 +18,7 @@ pub mod births;
 pub mod descriptors;
 pub mod look;
 pub mod observe;
+pub mod ready;
 pub mod real;
 pub mod reentry;
 pub mod start;

@@ -3,7 +3,7 @@
 //! Calls: nothing.
 
 use crate::ids::ScopeId;
-use crate::slots::slot::{flag, Slot};
+use crate::slots::slot::{flag, Inside, Slot};
 use crate::slots::table;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -40,13 +40,32 @@ fn stack_pointer() -> usize {
 }
 
 /// Whether this is our own work's call. The slot has the stack pointer of the outermost watched
-/// call. A call further up the stack than that one is not nested in it: somebody jumped over it
-/// (longjmp), and it counts as over.
+/// call. A call further up the thread's own stack than that one is not nested in it: somebody
+/// jumped over it unseen, and it counts as over. A call on another stack is a signal handler's,
+/// and nested.
 #[inline(always)]
 fn nested(slot: &Slot) -> bool {
     // Relaxed: the thread's own.
     let depth = slot.depth.load(Ordering::Relaxed);
-    depth != 0 && stack_pointer() < depth
+    depth != 0 && {
+        let here = stack_pointer();
+        here < depth || here > slot.stack().1
+    }
+}
+
+/// `longjmp` and its kin: the calls it may jump over are over.
+pub fn jumped() {
+    let Some(slot) = table::own() else { return };
+    // Our own work on this thread is not jumped over.
+    if slot.depth.load(Ordering::Relaxed) != usize::MAX {
+        slot.depth.store(0, Ordering::Relaxed);
+    }
+    if slot.inside().0 != Inside::Nothing {
+        slot.leave();
+    }
+    if slot.beat() % 2 == 1 {
+        slot.unpark();
+    }
 }
 
 /// The calling thread's slot, if its calls are watched here and now.

@@ -2,7 +2,7 @@
 //! calls that reports name, and the documentation page.
 //!
 //! A row: `fn name(arguments) -> result, kernel = system call or none, look = how it is looked at,
-//! ready = the answer, if it needs not wait;`. Rows under `by` are infrastructure: seen, never
+//! ready = the answer, if it needs not wait, refused = whether it failed without waiting;`. Rows under `by` are infrastructure: seen, never
 //! judged; their second expression says all that happens.
 //!
 //! Each generated function calls: libc's own function or, before it is found, the bare system
@@ -13,6 +13,7 @@
 
 use super::births::{self, Start};
 use super::look::{self, Look};
+use super::ready::{self, epoll_now, poll_now, select_now, try_join, wait_now, waitid_now};
 use super::real::{Real, Return};
 use super::{descriptors, observe, reentry, start};
 use crate::hooks::tokio::Glance;
@@ -96,7 +97,8 @@ macro_rules! table {
     (
         $( $category:literal {
             $( fn $name:ident ( $($arg:ident : $ty:ty),* ) -> $ret:ty,
-                kernel = $kernel:ident, look = $look:expr $(, ready = $ready:expr)? ; )*
+                kernel = $kernel:ident, look = $look:expr $(, ready = $ready:expr)?
+                $(, refused = $refused:expr)? ; )*
         } )*
         by {
             $( $bcategory:literal fn $bname:ident ( $($barg:ident : $bty:ty),* ) -> $bret:ty,
@@ -139,6 +141,10 @@ macro_rules! table {
         pub fn resolve_all() {
             $($( reals::$name.find(); )*)*
             $( reals::$bname.find(); )*
+            ready::resolve();
+            // What this libc has not is nobody else's error.
+            // SAFETY: takes no arguments.
+            unsafe { libc::dlerror() };
         }
 
         /// The address of our own definition.
@@ -201,10 +207,11 @@ macro_rules! table {
                         $( answer = unsafe { $ready }; )?
                         answer
                     };
+                    let refused = |r: &$ret| at_once(Failed::failed(r));
+                    $( let refused = { let _ = refused; let other: fn(&$ret) -> bool = $refused; other }; )?
                     // SAFETY: both call libc's own function as the caller asked for.
                     unsafe {
-                        observe::call(slot, seen, CallId(Id::$name as u16), look, real, ready,
-                            |r| at_once(Failed::failed(r)))
+                        observe::call(slot, seen, CallId(Id::$name as u16), look, real, ready, refused)
                     }
                 }
             )*)*
@@ -229,108 +236,6 @@ macro_rules! table {
             }
         )*
     };
-}
-
-/// The same `poll` without waiting: `Some` if something is ready.
-unsafe fn poll_now(fds: *mut pollfd, n: nfds_t) -> Option<c_int> {
-    // SAFETY: the caller's own array.
-    let rc = unsafe { raw::syscall(libc::SYS_poll, [fds as usize, n as usize, 0]) };
-    (rc > 0).then_some(rc as c_int)
-}
-
-/// The same `epoll_wait` without waiting.
-unsafe fn epoll_now(epfd: c_int, events: *mut epoll_event, max: c_int) -> Option<c_int> {
-    // SAFETY: the caller's own array.
-    let rc = unsafe {
-        raw::syscall(libc::SYS_epoll_wait, [epfd as usize, events as usize, max as usize, 0])
-    };
-    (rc > 0).then_some(rc as c_int)
-}
-
-/// The same `select` without waiting, on copies: the sets are changed only if something is ready.
-unsafe fn select_now(
-    n: c_int,
-    read: *mut fd_set,
-    write: *mut fd_set,
-    except: *mut fd_set,
-) -> Option<c_int> {
-    if !(0..=libc::FD_SETSIZE as c_int).contains(&n) {
-        return None;
-    }
-    let mut zero = timeval { tv_sec: 0, tv_usec: 0 };
-    // SAFETY: the caller's own sets, each null or valid; the copies are locals of that type.
-    unsafe {
-        let mut copies: [fd_set; 3] = core::mem::zeroed();
-        let mut at = [core::ptr::null_mut::<fd_set>(); 3];
-        for (i, set) in [read, write, except].into_iter().enumerate() {
-            if !set.is_null() {
-                copies[i] = *set;
-                at[i] = &mut copies[i];
-            }
-        }
-        let rc = raw::syscall(
-            libc::SYS_select,
-            [
-                n as usize,
-                at[0] as usize,
-                at[1] as usize,
-                at[2] as usize,
-                &mut zero as *mut _ as usize,
-            ],
-        );
-        if rc <= 0 {
-            return None;
-        }
-        for (i, set) in [read, write, except].into_iter().enumerate() {
-            if !set.is_null() {
-                *set = copies[i];
-            }
-        }
-        Some(rc as c_int)
-    }
-}
-
-/// Whether a child that is waited for has ended already (it stays waitable).
-unsafe fn has_ended(kind: libc::idtype_t, id: id_t, options: c_int) -> bool {
-    // SAFETY: `info` is a local.
-    unsafe {
-        let mut info: siginfo_t = core::mem::zeroed();
-        let options = options & !(libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED);
-        let flags = options | libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        let rc = raw::syscall(
-            libc::SYS_waitid,
-            [kind as usize, id as usize, &mut info as *mut _ as usize, flags as usize, 0],
-        );
-        // An error will be the real call's answer too, at once.
-        rc != 0 || info.si_pid() != 0
-    }
-}
-
-/// Which children `wait4` and its kin mean.
-unsafe fn child_has_ended(pid: pid_t) -> bool {
-    // SAFETY: passed on.
-    unsafe {
-        match pid {
-            -1 => has_ended(libc::P_ALL, 0, 0),
-            0 => has_ended(libc::P_PGID, 0, 0),
-            p if p < -1 => has_ended(libc::P_PGID, p.unsigned_abs(), 0),
-            p => has_ended(libc::P_PID, p as id_t, 0),
-        }
-    }
-}
-
-unsafe fn try_join(thread: pthread_t, value: *mut *mut c_void) -> Option<c_int> {
-    static TRY: Real = Real::new(c"pthread_tryjoin_np");
-    let address = TRY.address()?;
-    // SAFETY: libc's own function of that type, with the caller's own arguments; it changes
-    // nothing unless the thread has ended.
-    let rc = unsafe {
-        core::mem::transmute::<
-            usize,
-            unsafe extern "C-unwind" fn(pthread_t, *mut *mut c_void) -> c_int,
-        >(address)(thread, value)
-    };
-    (rc == 0).then_some(0)
 }
 
 const FUTEX_COMMAND: usize = 0x7f;
@@ -383,7 +288,7 @@ table! {
             ready = if mask.is_null() { poll_now(fds, n) } else { None };
         fn select(n: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int,
             kernel = SYS_select,
-            look = look::readiness(timeout.is_null() || (*timeout).tv_sec != 0 || (*timeout).tv_usec != 0),
+            look = look::readiness(look::select_waits(timeout)),
             ready = select_now(n, read, write, except);
         fn pselect(n: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec, mask: *const sigset_t) -> c_int,
             kernel = none, look = look::readiness(timeout.is_null() || look::nanos(timeout) != 0),
@@ -410,37 +315,35 @@ table! {
     "process" {
         fn wait(status: *mut c_int) -> pid_t,
             kernel = none, look = look::child(-1, 0),
-            ready = if child_has_ended(-1) { Some(real_wait4(-1, status, 0, core::ptr::null_mut())) } else { None };
+            ready = wait_now(-1, status, 0, core::ptr::null_mut());
         fn waitpid(pid: pid_t, status: *mut c_int, options: c_int) -> pid_t,
             kernel = none, look = look::child(pid as i64, options),
-            ready = if child_has_ended(pid) { Some(real_wait4(pid, status, options, core::ptr::null_mut())) } else { None };
+            ready = wait_now(pid, status, options, core::ptr::null_mut());
         fn wait3(status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t,
             kernel = none, look = look::child(-1, options),
-            ready = if child_has_ended(-1) { Some(real_wait4(-1, status, options, usage)) } else { None };
+            ready = wait_now(-1, status, options, usage);
         fn wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t,
             kernel = SYS_wait4, look = look::child(pid as i64, options),
-            ready = if child_has_ended(pid) { Some(real_wait4(pid, status, options, usage)) } else { None };
+            ready = wait_now(pid, status, options, usage);
         fn waitid(kind: c_uint, id: id_t, info: *mut siginfo_t, options: c_int) -> c_int,
             kernel = SYS_waitid, look = look::child(id as i64, options),
-            ready = if has_ended(kind, id, options) {
-                Some(Return::from_kernel(raw::syscall(libc::SYS_waitid,
-                    [kind as usize, id as usize, info as usize, options as usize, 0])))
-            } else { None };
+            ready = waitid_now(kind, id, info, options);
         fn system(command: *const c_char) -> c_int,
             kernel = none,
             look = if command.is_null() { look::PASS } else { look::ALWAYS };
         fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE,
             kernel = none, look = look::ALWAYS;
         fn pclose(stream: *mut FILE) -> c_int,
-            kernel = none, look = look::ALWAYS;
+            kernel = none, look = { descriptors::forget(number_of(stream)); look::ALWAYS };
     }
     "join" {
         fn pthread_join(thread: pthread_t, value: *mut *mut c_void) -> c_int,
-            kernel = none, look = look::ALWAYS, ready = try_join(thread, value);
+            kernel = none, look = look::ALWAYS, ready = try_join(thread, value), refused = |r| *r != 0;
         fn pthread_timedjoin_np(thread: pthread_t, value: *mut *mut c_void, until: *const timespec) -> c_int,
-            kernel = none, look = look::ALWAYS, ready = try_join(thread, value);
+            kernel = none, look = look::ALWAYS, ready = try_join(thread, value), refused = |r| *r != 0;
         fn pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int,
-            kernel = none, look = look::ALWAYS;
+            kernel = none, look = look::ALWAYS,
+            refused = |r| *r == libc::PTHREAD_BARRIER_SERIAL_THREAD; // the last one never waits
     }
     "disk" {
         fn fsync(fd: c_int) -> c_int, kernel = SYS_fsync, look = look::flush(fd);
@@ -513,6 +416,14 @@ table! {
             real => opened(Id::openat, path, real);
         "file" fn openat64(at: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, kernel = SYS_openat,
             real => opened(Id::openat64, path, real);
+        "file" fn __open_2(path: *const c_char, flags: c_int) -> c_int, kernel = SYS_open,
+            real => opened(Id::__open_2, path, real);
+        "file" fn __open64_2(path: *const c_char, flags: c_int) -> c_int, kernel = SYS_open,
+            real => opened(Id::__open64_2, path, real);
+        "file" fn __openat_2(at: c_int, path: *const c_char, flags: c_int) -> c_int, kernel = SYS_openat,
+            real => opened(Id::__openat_2, path, real);
+        "file" fn __openat64_2(at: c_int, path: *const c_char, flags: c_int) -> c_int, kernel = SYS_openat,
+            real => opened(Id::__openat64_2, path, real);
         "file" fn creat(path: *const c_char, mode: mode_t) -> c_int, kernel = SYS_creat,
             real => opened(Id::creat, path, real);
         "file" fn creat64(path: *const c_char, mode: mode_t) -> c_int, kernel = SYS_creat,
@@ -553,10 +464,10 @@ table! {
                             _ => {}
                         }
                     }
-                } else if number == libc::SYS_close {
-                    descriptors::forget(a as c_int);
+                    return real_syscall(number, [a, b, c, d, e, f], real);
                 }
-                real_syscall(number, [a, b, c, d, e, f], real)
+                by_number(number, [a, b, c, d, e, f],
+                    || real_syscall(number, [a, b, c, d, e, f], real))
             };
         "infrastructure" fn pthread_create(thread: *mut pthread_t, attr: *const pthread_attr_t, begin: Start, arg: *mut c_void) -> c_int, kernel = none,
             real => match reals::pthread_create.address() {
@@ -579,7 +490,43 @@ table! {
         "infrastructure" fn fcntl64(fd: c_int, command: c_int, arg: c_ulong) -> c_int, kernel = SYS_fcntl,
             real => controlled(fd, command, real);
         "infrastructure" fn ioctl(fd: c_int, request: c_ulong, arg: c_ulong) -> c_int, kernel = SYS_ioctl,
-            real => { if request == libc::FIONBIO { descriptors::mode_changed(fd); } real() };
+            real => {
+                let result = real();
+                // Afterwards: whoever asks in between remembers the old mode.
+                if request == libc::FIONBIO { descriptors::mode_changed(fd); }
+                result
+            };
+        "infrastructure" fn closefrom(first: c_int) -> (), kernel = none,
+            real => { descriptors::forget_range(first, i32::MAX); real() };
+        "infrastructure" fn fclose(stream: *mut FILE) -> c_int, kernel = none,
+            real => { descriptors::forget(number_of(stream)); real() };
+        "infrastructure" fn freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE, kernel = none,
+            real => { descriptors::forget(number_of(stream)); real() };
+        "infrastructure" fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE, kernel = none,
+            real => { descriptors::forget(number_of(stream)); real() };
+        "infrastructure" fn closedir(stream: *mut libc::DIR) -> c_int, kernel = none,
+            real => {
+                if !stream.is_null() { descriptors::forget(libc::dirfd(stream)); }
+                real()
+            };
+        "infrastructure" fn socketpair(domain: c_int, kind: c_int, protocol: c_int, pair: *mut c_int) -> c_int, kernel = SYS_socketpair,
+            real => {
+                let result = real();
+                if result == 0 { descriptors::forget(*pair); descriptors::forget(*pair.add(1)); }
+                result
+            };
+        "infrastructure" fn epoll_create(size: c_int) -> c_int, kernel = SYS_epoll_create,
+            real => { let fd = real(); descriptors::forget(fd); fd };
+        "infrastructure" fn longjmp(to: *mut c_void, value: c_int) -> (), kernel = none,
+            real => { reentry::jumped(); real() };
+        "infrastructure" fn _longjmp(to: *mut c_void, value: c_int) -> (), kernel = none,
+            real => { reentry::jumped(); real() };
+        "infrastructure" fn siglongjmp(to: *mut c_void, value: c_int) -> (), kernel = none,
+            real => { reentry::jumped(); real() };
+        "infrastructure" fn __longjmp_chk(to: *mut c_void, value: c_int) -> (), kernel = none,
+            real => { reentry::jumped(); real() };
+        "infrastructure" fn pthread_exit(value: *mut c_void) -> (), kernel = none,
+            real => { births::ending(); real() };
         "infrastructure" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int, kernel = SYS_socket,
             real => { let fd = real(); descriptors::forget(fd); fd };
         "infrastructure" fn epoll_create1(flags: c_int) -> c_int, kernel = SYS_epoll_create1,
@@ -599,9 +546,13 @@ table! {
             };
         "infrastructure" fn _exit(code: c_int) -> (), kernel = none,
             real => {
-                let code = start::gate(code);
                 let _ = real;
-                raw::syscall(libc::SYS_exit_group, [code as usize]);
+                raw::syscall(libc::SYS_exit_group, [start::gate_elsewhere(code) as usize]);
+            };
+        "infrastructure" fn _Exit(code: c_int) -> (), kernel = none,
+            real => {
+                let _ = real;
+                raw::syscall(libc::SYS_exit_group, [start::gate_elsewhere(code) as usize]);
             };
     }
 }
@@ -643,14 +594,43 @@ unsafe fn futex_wait(
     unsafe { observe::wait(slot, CallId(Id::syscall as u16), a, real) }
 }
 
-unsafe fn real_wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t {
-    // SAFETY: the caller's own arguments.
-    Return::from_kernel(unsafe {
-        raw::syscall(
-            libc::SYS_wait4,
-            [pid as usize, status as usize, options as usize, usage as usize],
-        )
-    })
+/// System calls by number that change what is known of descriptors, or end the process.
+#[inline(always)]
+fn by_number(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
+    let [a, b, ..] = args.map(|a| a as c_int);
+    match number {
+        libc::SYS_close => descriptors::forget(a),
+        libc::SYS_close_range => descriptors::forget_range(a, b as c_uint as i64 as i32 & i32::MAX),
+        libc::SYS_exit_group => {
+            let code = start::gate_elsewhere(a);
+            // SAFETY: no pointers.
+            unsafe { raw::syscall(libc::SYS_exit_group, [code as usize]) };
+        }
+        _ => {}
+    }
+    let result = real();
+    match number {
+        libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => descriptors::duplicated(result as c_int),
+        libc::SYS_socket | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_epoll_create1 => {
+            descriptors::forget(result as c_int)
+        }
+        libc::SYS_fcntl => controlled_by(b, a, result as c_int),
+        libc::SYS_ioctl if args[1] as c_ulong == libc::FIONBIO => descriptors::mode_changed(a),
+        _ => {}
+    }
+    result
+}
+
+/// The descriptor below a C stream. errno is kept.
+unsafe fn number_of(stream: *mut FILE) -> c_int {
+    if stream.is_null() {
+        return -1;
+    }
+    let errno = raw::errno();
+    // SAFETY: the caller's own open stream.
+    let fd = unsafe { libc::fileno(stream) };
+    raw::set_errno(errno);
+    fd
 }
 
 /// `open` and its kin: timed, and the descriptor they return is a new one.
@@ -694,17 +674,20 @@ fn controlled(fd: c_int, command: c_int, real: impl FnOnce() -> c_int) -> c_int 
         PROBED.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
     }
     match command {
-        libc::F_SETFL => {
+        libc::F_SETFL | libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
             let result = real();
-            descriptors::mode_changed(fd);
-            result
-        }
-        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
-            let result = real();
-            descriptors::duplicated(result);
+            controlled_by(command, fd, result);
             result
         }
         _ => real(),
+    }
+}
+
+fn controlled_by(command: c_int, fd: c_int, result: c_int) {
+    match command {
+        libc::F_SETFL => descriptors::mode_changed(fd),
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => descriptors::duplicated(result),
+        _ => {}
     }
 }
 
