@@ -840,7 +840,7 @@ fn joins(lib: Lib, log: &mut String) {
     };
     for millis in [0, 10] {
         let thread = start(log, returns, 5000 + millis);
-        let mut value = 1usize as *mut c_void;
+        let mut value = std::ptr::without_provenance_mut::<c_void>(1);
         let rc = call!(log, lib, "pthread_join", (libc::pthread_t, *mut *mut c_void) -> c_int, thread, &mut value);
         note!(log, "{rc} {value:?}");
         let thread = start(log, returns, 6000 + millis);
@@ -1354,7 +1354,7 @@ fn syscalls(lib: Lib, log: &mut String) {
 }
 
 fn bad_pointers(lib: Lib, log: &mut String) {
-    let bad = 1usize as *const i8;
+    let bad = std::ptr::without_provenance::<i8>(1);
     let rc = call!(log, lib, "open", (*const i8, c_int, libc::mode_t) -> c_int, bad, 0, 0);
     note!(log, "{rc}");
     let rc = call!(log, lib, "nanosleep", (*const libc::timespec, *mut libc::timespec) -> c_int, bad.cast(), null_mut());

@@ -264,16 +264,16 @@ mod tests {
         let stack = whole(&mut symbolizer, &raw);
         let find = |name: &str| stack.frames.iter().find(|f| f.function.ends_with(name));
         let frame = find("tests::inner").expect("the async fn under its own name");
-        if frame.file.is_some() {
-            assert!(frame.file.as_ref().unwrap().ends_with("src/symbolize/resolve.rs"));
-            let line = symbolizer.source_line(frame.file.as_ref().unwrap(), frame.line.unwrap());
+        if let Some((file, line)) = frame.file.clone().zip(frame.line) {
+            assert!(file.ends_with("src/symbolize/resolve.rs"));
+            let line = symbolizer.source_line(&file, line);
             assert_eq!(line.as_deref().map(str::trim), Some("let stack = here();"));
         }
         assert!(stack.frames.iter().any(|f| matches!(f.origin, Origin::Tokio { .. })));
         assert!(stack.frames.iter().any(|f| f.origin == Origin::Std));
         assert_eq!(harness_of(&stack), Harness::Libtest);
 
-        let raw = Generic(3u8).through(|| here());
+        let raw = Generic(3u8).through(here);
         let stack = whole(&mut symbolizer, &raw);
         assert!(
             stack.frames.iter().any(|f| f.function.contains("Generic<T>>::through")
