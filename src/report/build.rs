@@ -331,7 +331,11 @@ fn finish(finding: &mut Finding, _evidence: &Evidence, cores: u32) {
 
 /// The ceiling: so many workers, each held so long, can do no more than that.
 fn cost(finding: &Finding, cores: u32) -> Option<String> {
-    let held = finding.time.wall;
+    let wall = finding.time.wall;
+    let held = match (finding.requested, finding.calls_in_poll) {
+        (Some(asked), None) => asked.min(wall),
+        _ => wall,
+    };
     if held < Nanos::from_millis(1) {
         return Some("short here; it waits as long as the other side takes in production".into())
             .filter(|_| finding.category != Category::Busy);

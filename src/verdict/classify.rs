@@ -13,6 +13,8 @@
 //! | raw | task | by time asleep: deny over `threshold`; lock-like: as sync |
 //! | any of these | root future of a current-thread runtime, library code | as in a task |
 //! | any of these | the same, test code or no code of the workspace | at most warn |
+//! | sync | root future: a lock that serialises tests, most likely | at most warn |
+//! | sync, raw | the allocator's or the runtime's own lock | silent |
 //! | any of these | shutdown, one-time initialisation, identity only probable | at most warn |
 //! | preempted: neither CPU time nor time asleep over its limit | anywhere | silent |
 //!
@@ -37,6 +39,9 @@ pub struct Judgement {
     /// What was held against the limit.
     pub measured: Nanos,
 }
+
+/// The system call that locks sleep in (x86-64).
+const FUTEX: i64 = 202;
 
 /// Sleeps below this are judged by the sum asked for in one poll.
 const NAP: Nanos = Nanos::from_millis(1);
@@ -67,7 +72,7 @@ pub fn classify_hold(hold: &HoldEvidence, hot: &Stack, limits: &Limits) -> Judge
     let context = context(&hold.who.facts, hot);
     let busy = Nanos(hold.cpu.0);
     let busy_level = by_length(limits.rule(Category::Busy), busy);
-    let lock_like = looks_like_a_lock(hot);
+    let lock_like = hold.syscall == Some(FUTEX) || looks_like_a_lock(hot);
     let raw_rule = match lock_like {
         true => limits.rule(Category::Sync),
         false => limits.rule(Category::Raw),
@@ -162,6 +167,13 @@ fn finish(
         | Context::BlockInPlace
         | Context::BlockingPool
         | Context::Scheduler => lower(Level::Allow, "may block"),
+    }
+    if context == Context::RootLoop && category == Category::Sync {
+        // Tests that must not overlap take a lock like this, whoever's code takes it.
+        lower(Level::Warn, "a lock in the root future");
+    }
+    if matches!(category, Category::Sync | Category::Raw) && exempt::is_allocators_wait(stack) {
+        lower(Level::Allow, "the allocator's own lock");
     }
     if matches!(category, Category::Sync | Category::Raw) && exempt::is_tokios_own_wait(stack) {
         lower(Level::Allow, "the runtime's own lock");
@@ -316,6 +328,17 @@ mod tests {
     }
 
     #[test]
+    fn asleep_on_a_futex_is_a_lock() {
+        let task = stack(false, POLL);
+        for (ms, expected) in [(10, Level::Allow), (50, Level::Warn), (101, Level::Deny)] {
+            let h = HoldEvidence { syscall: Some(FUTEX), ..hold(0, ms) };
+            let j = classify_hold(&h, &task, &LIMITS);
+            assert_eq!(j.level, expected, "{ms}");
+            assert!(j.category == Category::Sync || j.level == Level::Allow);
+        }
+    }
+
+    #[test]
     fn the_machines_time_never_counts() {
         let task = stack(false, POLL);
         let late = CallEvidence { excused: Nanos::from_millis(195), ..call(Category::Sync, 200) };
@@ -385,7 +408,9 @@ mod tests {
         if marker == PLACE {
             return Level::Allow;
         }
-        let softened = (marker == ROOT && test_code) || !certain || cap == Level::Warn;
+        let locked_root = marker == ROOT && category == Category::Sync;
+        let softened =
+            (marker == ROOT && test_code) || locked_root || !certain || cap == Level::Warn;
         if softened && level == Level::Deny {
             level = Level::Warn;
         }

@@ -176,6 +176,18 @@ pub fn is_tokios_own_wait(stack: &Stack) -> bool {
     })
 }
 
+/// Whether a wait is the allocator's: the first frame outside of C is the way into it.
+pub fn is_allocators_wait(stack: &Stack) -> bool {
+    let first =
+        stack.frames.iter().find(|f| !matches!(f.origin, Origin::Foreign | Origin::Stallhound));
+    first.is_some_and(|f| {
+        let name = f.function.trim_start_matches(['<', '&']);
+        ["alloc::alloc::", "alloc::raw_vec::", "std::alloc::", "__rust_", "__rdl_", "__rustc::__r"]
+            .iter()
+            .any(|way| name.starts_with(way))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,5 +295,24 @@ mod tests {
         ))));
         let lot = Origin::Dependency { name: "parking_lot".into(), version: "0.12".into() };
         assert!(!is_tokios_own_wait(&with(frame("parking_lot::raw_mutex::lock_slow", lot))));
+    }
+
+    #[test]
+    fn the_allocators_locks_are_nobodys() {
+        let with = |inner: Frame| Stack {
+            frames: vec![
+                frame("libc.so.6", Origin::Foreign),
+                inner,
+                frame("app::f", Origin::Workspace { test_code: false }),
+            ],
+            truncated: false,
+        };
+        assert!(is_allocators_wait(&with(frame("__rdl_alloc", Origin::Std))));
+        assert!(is_allocators_wait(&with(frame("alloc::alloc::alloc", Origin::Std))));
+        assert!(!is_allocators_wait(&with(frame("std::thread::sleep", Origin::Std))));
+        assert!(!is_allocators_wait(&with(frame(
+            "app::g",
+            Origin::Workspace { test_code: false }
+        ))));
     }
 }
