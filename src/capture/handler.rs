@@ -53,17 +53,10 @@ fn sample(context: *mut libc::c_void) -> bool {
             slot.took(sample.taken);
             sample.taken_in_all = slot.taken();
         } else {
-            sample.facts = RawFacts {
-                constrained: false,
-                task: 0,
-                worker: 0,
-                worker_known: false,
-                flavor: 0,
-                runtime: 0,
-                workers: 0,
-            };
+            sample.facts = RawFacts::NONE;
             sample.left = None;
             sample.taken = 0;
+            sample.taken_in_all = slot.taken();
         }
         let registers = &(*(context as *const libc::ucontext_t)).uc_mcontext.gregs;
         sample.ip = registers[libc::REG_RIP as usize] as u64;

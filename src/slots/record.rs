@@ -28,6 +28,19 @@ pub struct RawFacts {
     pub workers: u32,
 }
 
+impl RawFacts {
+    /// Outside of any runtime, or not known.
+    pub const NONE: RawFacts = RawFacts {
+        constrained: false,
+        task: 0,
+        worker: 0,
+        worker_known: false,
+        flavor: 0,
+        runtime: 0,
+        workers: 0,
+    };
+}
+
 /// How to read `Record::object`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -131,15 +144,7 @@ impl Record {
         timed: false,
         summed: 0,
         certain: false,
-        facts: RawFacts {
-            constrained: false,
-            task: 0,
-            worker: 0,
-            worker_known: false,
-            flavor: 0,
-            runtime: 0,
-            workers: 0,
-        },
+        facts: RawFacts::NONE,
         object: Object::NONE,
         stack: Addresses::EMPTY,
     };

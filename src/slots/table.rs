@@ -112,15 +112,7 @@ static PENDING: [PendingCell; SLOTS] = [const {
         value: UnsafeCell::new(Pending {
             call: CallId(0),
             at: Nanos::ZERO,
-            facts: RawFacts {
-                constrained: false,
-                task: 0,
-                worker: 0,
-                worker_known: false,
-                flavor: 0,
-                runtime: 0,
-                workers: 0,
-            },
+            facts: RawFacts::NONE,
             object: Object::NONE,
             stack: Addresses::EMPTY,
         }),
