@@ -68,6 +68,16 @@ pub fn jumped() {
     }
 }
 
+/// Whether a call of this thread may have to be watched at all. Most calls outside of polls end
+/// here, in a handful of instructions without a jump: after a system call every jump is a slow
+/// one on processors that forget their branches in the kernel.
+#[inline(always)]
+pub fn concerned() -> bool {
+    const OF_INTEREST: u32 = flag::TOUCHED | flag::DYING | flag::OURS | flag::UNASKED;
+    ARMED.load(Ordering::Relaxed) != 0
+        && table::own().is_some_and(|slot| slot.flags() & OF_INTEREST == flag::TOUCHED)
+}
+
 /// The calling thread's slot, if its calls are watched here and now.
 #[inline(always)]
 pub fn watched() -> Option<&'static Slot> {

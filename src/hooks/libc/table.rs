@@ -156,21 +156,14 @@ macro_rules! table {
         }
 
         // In two parts: the exported one is a few instructions and, where nothing is to be
-        // watched, a jump into libc; what needs a frame of its own is behind it.
+        // watched, a jump into libc; all else is behind it.
         $($(
             #[doc(hidden)]
             #[no_mangle]
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
-                if let Some(slot) = reentry::watched() {
-                    // SAFETY: looks at the caller's own arguments as the function itself would.
-                    let look: Look = unsafe { $look };
-                    if look.judge != look::Judge::Pass {
-                        let seen = observe::glance();
-                        if seen != Glance::Outside {
-                            // SAFETY: the caller's own call.
-                            return unsafe { watched::$name(slot, seen, $($arg),*) };
-                        }
-                    }
+                if reentry::concerned() {
+                    // SAFETY: the caller's own call.
+                    return unsafe { watched::$name($($arg),*) };
                 }
                 match reals::$name.address() {
                     // SAFETY: libc's own function of this name and type, with the caller's own
@@ -188,18 +181,27 @@ macro_rules! table {
             use super::*;
             $($(
                 #[inline(never)]
-                pub unsafe fn $name(slot: &'static Slot, seen: Glance, $($arg: $ty),*) -> $ret {
+                pub unsafe fn $name($($arg: $ty),*) -> $ret {
                     let real = || -> $ret {
                         match reals::$name.address() {
-                            // SAFETY: as in the exported function.
+                            // SAFETY: libc's own function of this name and type, with the
+                            // caller's own arguments.
                             Some(address) => unsafe {
                                 core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($ty),*) -> $ret>(address)($($arg),*)
                             },
                             None => <$ret as Return>::from_kernel(kernel!($kernel, $($arg),*)),
                         }
                     };
+                    let Some(slot) = reentry::watched() else { return real() };
                     // SAFETY: looks at the caller's own arguments as the function itself would.
                     let look: Look = unsafe { $look };
+                    if look.judge == look::Judge::Pass {
+                        return real();
+                    }
+                    let seen = observe::glance();
+                    if seen == Glance::Outside {
+                        return real();
+                    }
                     let ready = || -> Option<$ret> {
                         #[allow(unused_mut, unused_assignments)]
                         let mut answer = None;
@@ -515,6 +517,9 @@ table! {
                 if result == 0 { descriptors::forget(*pair); descriptors::forget(*pair.add(1)); }
                 result
             };
+        // As the C library's malloc and our own table may be: nothing but a flag is raised.
+        "infrastructure" fn getrandom(buf: *mut c_void, len: size_t, flags: c_uint) -> ssize_t, kernel = SYS_getrandom,
+            real => { births::random_bytes(); real() };
         "infrastructure" fn epoll_create(size: c_int) -> c_int, kernel = SYS_epoll_create,
             real => { let fd = real(); descriptors::forget(fd); fd };
         "infrastructure" fn longjmp(to: *mut c_void, value: c_int) -> (), kernel = none,
@@ -599,6 +604,7 @@ unsafe fn futex_wait(
 fn by_number(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
     let [a, b, ..] = args.map(|a| a as c_int);
     match number {
+        libc::SYS_getrandom => births::random_bytes(),
         libc::SYS_close => descriptors::forget(a),
         libc::SYS_close_range => descriptors::forget_range(a, b as c_uint as i64 as i32 & i32::MAX),
         libc::SYS_exit_group => {
@@ -636,7 +642,8 @@ unsafe fn number_of(stream: *mut FILE) -> c_int {
 /// `open` and its kin: timed, and the descriptor they return is a new one.
 #[inline(always)]
 unsafe fn opened(id: Id, path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
-    let Some(slot) = reentry::watched() else {
+    let watched = if reentry::concerned() { reentry::watched() } else { None };
+    let Some(slot) = watched else {
         let fd = real();
         descriptors::forget(fd);
         return fd;
@@ -654,7 +661,8 @@ unsafe fn opened(id: Id, path: *const c_char, real: impl FnOnce() -> c_int) -> c
 /// `accept`: waits, and returns a new descriptor.
 #[inline(always)]
 unsafe fn accepted(id: Id, fd: c_int, real: impl FnOnce() -> c_int) -> c_int {
-    let new = match reentry::watched() {
+    let watched = if reentry::concerned() { reentry::watched() } else { None };
+    let new = match watched {
         None => real(),
         // SAFETY: the caller's own arguments.
         Some(slot) => unsafe {
