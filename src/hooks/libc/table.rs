@@ -18,7 +18,8 @@ use super::real::{Real, Return};
 use super::{descriptors, observe, reentry, start};
 use crate::hooks::tokio::Glance;
 use crate::slots::record::CallId;
-use crate::slots::slot::{flag, Slot};
+use crate::slots::slot::flag;
+use crate::slots::table as slots;
 use crate::sys::raw;
 use core::ffi::CStr;
 use libc::{
@@ -435,11 +436,13 @@ table! {
         "net" fn accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, kernel = SYS_accept4,
             real => accepted(Id::accept4, fd, real);
         "io-wait" fn epoll_wait(epfd: c_int, events: *mut epoll_event, max: c_int, timeout: c_int) -> c_int, kernel = SYS_epoll_wait,
-            real => match reentry::watched() {
+            real => match turning(epfd, timeout) {
+                true => real(),
+                false => match reentry::watched() {
                 None => real(),
                 Some(slot) => observe::epoll(slot, CallId(Id::epoll_wait as u16), epfd, timeout != 0, real,
                     || epoll_now(epfd, events, max), |r| at_once(*r == -1)),
-            };
+            }};
         "io-wait" fn epoll_pwait(epfd: c_int, events: *mut epoll_event, max: c_int, timeout: c_int, mask: *const sigset_t) -> c_int, kernel = none,
             real => match reentry::watched() {
                 None => real(),
@@ -455,21 +458,21 @@ table! {
             };
         "sync" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long, kernel = none,
             real => {
-                if number == libc::SYS_futex {
-                    if let Some(slot) = reentry::watched() {
-                        match (b & FUTEX_COMMAND) as c_int {
-                            libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI | 13 =>
-                                return futex_wait(slot, a, b, c, d, e, f),
-                            libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET | libc::FUTEX_WAKE_OP
-                            | libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_UNLOCK_PI =>
-                                slot.woke(),
-                            _ => {}
-                        }
-                    }
-                    return real_syscall(number, [a, b, c, d, e, f], real);
+                let _ = real;
+                // Each way ends in a jump with the arguments where they are.
+                if number != libc::SYS_futex {
+                    return by_number(number, a, b, c, d, e, f);
                 }
-                by_number(number, [a, b, c, d, e, f],
-                    || real_syscall(number, [a, b, c, d, e, f], real))
+                if is_wait(b) {
+                    return futex_wait(number, a, b, c, d, e, f);
+                }
+                if let Some(slot) = slots::own() {
+                    slot.woke();
+                }
+                match reals::syscall.address() {
+                    Some(address) => core::mem::transmute::<usize, Syscall>(address)(number, a, b, c, d, e, f),
+                    None => raw::to_libc(raw::syscall6(number, [a, b, c, d, e, f])) as c_long,
+                }
             };
         "infrastructure" fn pthread_create(thread: *mut pthread_t, attr: *const pthread_attr_t, begin: Start, arg: *mut c_void) -> c_int, kernel = none,
             real => match reals::pthread_create.address() {
@@ -562,20 +565,57 @@ table! {
     }
 }
 
-/// `syscall` is variadic; ours has fixed arguments, which the kernel's convention makes equal.
+/// Whether a scheduler looks at its driver between two polls, without waiting. It does so every 61
+/// polls: a few instructions and the jump into libc are all that it may cost.
 #[inline(always)]
-unsafe fn real_syscall(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
-    if reals::syscall.address().is_some() {
-        return real();
+fn turning(epfd: c_int, timeout: c_int) -> bool {
+    timeout == 0
+        && descriptors::is_driver(epfd)
+        && slots::own().is_some_and(|slot| {
+            let known = slot.has(flag::RUNTIME);
+            if known {
+                slot.turn();
+            }
+            known
+        })
+}
+
+/// `syscall` is variadic; ours has fixed arguments, which the kernel's convention makes equal.
+type Syscall =
+    unsafe extern "C-unwind" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
+
+unsafe fn real_syscall(number: c_long, args: [usize; 6]) -> c_long {
+    let [a, b, c, d, e, f] = args;
+    // SAFETY: the caller's own call, by libc's own function or, before it is found, the bare one.
+    unsafe {
+        match reals::syscall.address() {
+            Some(address) => {
+                core::mem::transmute::<usize, Syscall>(address)(number, a, b, c, d, e, f)
+            }
+            None => raw::to_libc(raw::syscall6(number, args)) as c_long,
+        }
     }
-    // SAFETY: the caller's own call.
-    raw::to_libc(unsafe { raw::syscall6(number, args) }) as c_long
+}
+
+/// Whether a futex' operation waits.
+#[inline(always)]
+fn is_wait(operation: usize) -> bool {
+    const WAIT_REQUEUE_PI: c_int = 11;
+    const LOCK_PI2: c_int = 13;
+    matches!(
+        (operation & FUTEX_COMMAND) as c_int,
+        libc::FUTEX_WAIT
+            | libc::FUTEX_WAIT_BITSET
+            | libc::FUTEX_LOCK_PI
+            | WAIT_REQUEUE_PI
+            | LOCK_PI2
+    )
 }
 
 /// A futex that is waited on.
 #[inline(never)]
-unsafe fn futex_wait(
-    slot: &'static Slot,
+unsafe extern "C-unwind" fn futex_wait(
+    number: c_long,
     a: usize,
     b: usize,
     c: usize,
@@ -583,25 +623,27 @@ unsafe fn futex_wait(
     e: usize,
     f: usize,
 ) -> c_long {
-    type Syscall = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
-    let real = || {
-        let real = || match reals::syscall.address() {
-            // SAFETY: libc's own function of this type, with the caller's own arguments.
-            Some(address) => unsafe {
-                core::mem::transmute::<usize, Syscall>(address)(libc::SYS_futex, a, b, c, d, e, f)
-            },
-            None => -1,
-        };
-        // SAFETY: the caller's own call.
-        unsafe { real_syscall(libc::SYS_futex, [a, b, c, d, e, f], real) }
-    };
-    // SAFETY: as above.
-    unsafe { observe::wait(slot, CallId(Id::syscall as u16), a, real) }
+    // SAFETY: the caller's own call.
+    let real = || unsafe { real_syscall(number, [a, b, c, d, e, f]) };
+    match reentry::watched() {
+        None => real(),
+        // SAFETY: as above.
+        Some(slot) => unsafe { observe::wait(slot, CallId(Id::syscall as u16), a, real) },
+    }
 }
 
-/// System calls by number that change what is known of descriptors, or end the process.
-#[inline(always)]
-fn by_number(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
+/// Any other call: some change what is known of descriptors or threads, or end the process.
+#[inline(never)]
+unsafe extern "C-unwind" fn by_number(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    let args = [a, b, c, d, e, f];
     let [a, b, ..] = args.map(|a| a as c_int);
     match number {
         libc::SYS_getrandom => births::random_bytes(),
@@ -614,7 +656,8 @@ fn by_number(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) ->
         }
         _ => {}
     }
-    let result = real();
+    // SAFETY: the caller's own call.
+    let result = unsafe { real_syscall(number, args) };
     match number {
         libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => descriptors::duplicated(result as c_int),
         libc::SYS_socket | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_epoll_create1 => {
