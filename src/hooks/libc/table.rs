@@ -94,6 +94,12 @@ impl<T> Failed for *mut T {
     }
 }
 
+/// Categories of calls that programs make all the time. A sleep or a look-up of a host is never
+/// too short to ask who makes it.
+const fn is_hot(category: &str) -> bool {
+    matches!(category.as_bytes(), b"net" | b"io-wait" | b"file")
+}
+
 macro_rules! table {
     (
         $( $category:literal {
@@ -162,7 +168,7 @@ macro_rules! table {
             #[doc(hidden)]
             #[no_mangle]
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
-                if reentry::concerned() {
+                if reentry::concerned(is_hot($category)) {
                     // SAFETY: the caller's own call.
                     return unsafe { watched::$name($($arg),*) };
                 }
@@ -685,7 +691,7 @@ unsafe fn number_of(stream: *mut FILE) -> c_int {
 /// `open` and its kin: timed, and the descriptor they return is a new one.
 #[inline(always)]
 unsafe fn opened(id: Id, path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
-    let watched = if reentry::concerned() { reentry::watched() } else { None };
+    let watched = if reentry::concerned(true) { reentry::watched() } else { None };
     let Some(slot) = watched else {
         let fd = real();
         descriptors::forget(fd);
@@ -704,7 +710,7 @@ unsafe fn opened(id: Id, path: *const c_char, real: impl FnOnce() -> c_int) -> c
 /// `accept`: waits, and returns a new descriptor.
 #[inline(always)]
 unsafe fn accepted(id: Id, fd: c_int, real: impl FnOnce() -> c_int) -> c_int {
-    let watched = if reentry::concerned() { reentry::watched() } else { None };
+    let watched = if reentry::concerned(true) { reentry::watched() } else { None };
     let new = match watched {
         None => real(),
         // SAFETY: the caller's own arguments.
