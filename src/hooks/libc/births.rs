@@ -134,7 +134,7 @@ pub unsafe fn create(
     let (scope, label, mut flags) = match table::own() {
         Some(slot) => {
             let born_of_main = if slot.has(flag::MAIN) { flag::BORN_OF_MAIN } else { 0 };
-            (slot.scope(), label(slot), born_of_main)
+            (slot.own_scope(), label(slot), born_of_main)
         }
         None => (ScopeId::PROCESS, Label::NONE, 0),
     };
