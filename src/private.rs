@@ -156,10 +156,9 @@ pub struct Guard {
 
 impl Guard {
     /// As [`Scope::finish`].
-    #[track_caller]
-    pub fn finish(self) {
+    pub fn finish(self) -> Option<Failure> {
         drop(self.thread);
-        self.scope.finish();
+        self.scope.finish()
     }
 }
 
@@ -180,35 +179,65 @@ impl Scope {
         self.open.as_ref().and_then(Open::enter_poll)
     }
 
-    /// Ends the test and judges it.
-    ///
-    /// # Panics
-    ///
-    /// With the report, if there are findings.
-    #[track_caller]
-    pub fn finish(mut self) {
-        let Some(open) = self.open.take() else { return };
-        let report = open.close();
+    /// Ends the test and judges it. What is returned is to be thrown, once what the test returned
+    /// was said: see [`Outcome`].
+    #[must_use]
+    pub fn finish(mut self) -> Option<Failure> {
+        let report = self.open.take()?.close();
         if self.settings.should_panic {
             if !report.is_clean() {
                 detector::defer(report);
             }
-            return;
+            return None;
         }
         if let Some(why) = detector::broken().filter(|_| self.settings.require) {
-            panic!("stallhound is required here, but: {why}");
+            return Some(Failure(format!("stallhound is required here, but: {why}")));
         }
-        let style = detector::style();
-        let text = crate::report::text::render(&report, &style);
+        let text = crate::report::text::render(&report, &detector::style());
         if report.is_clean() {
             // Notes are for whoever looks at the output of a passing test.
             if !text.is_empty() {
                 eprint!("{text}");
             }
-            return;
+            return None;
         }
-        panic!("{}", text.trim_end());
+        Some(Failure(text.trim_end().to_owned()))
     }
+}
+
+/// Why a test fails.
+#[must_use]
+pub struct Failure(String);
+
+impl Failure {
+    /// Fails it.
+    ///
+    /// # Panics
+    ///
+    /// Always.
+    #[track_caller]
+    pub fn fail(self) -> ! {
+        panic!("{}", self.0)
+    }
+}
+
+/// What a test returned, before it fails because of its findings: an error of its own comes first.
+pub struct Outcome<T>(pub T);
+
+impl<T: std::process::Termination> Outcome<T> {
+    /// Says an error as the harness would.
+    pub fn say(self) {
+        let _ = self.0.report();
+    }
+}
+
+/// For functions that are no tests: it stands behind the method of the same name.
+pub trait AnyOutcome {
+    fn say(self);
+}
+
+impl<T> AnyOutcome for Outcome<T> {
+    fn say(self) {}
 }
 
 impl Drop for Scope {

@@ -115,6 +115,9 @@ impl Arguments {
                 return Err(Error::new(name.span(), problem));
             }
             if text == OFF {
+                if !input.is_empty() && !input.peek(Token![,]) {
+                    return Err(input.error("`off` takes no value"));
+                }
                 arguments.limits.0.push(quote!(.off()));
             } else if LISTS.contains(&text.as_str()) {
                 arguments.parse_list(&name, &text, &mut listed, input)?;
@@ -426,7 +429,8 @@ mod tests {
             ("stallhound = 1", "expected `stallhound = path::to::stallhound`"),
             ("off, level = warn", "`off` leaves nothing to set"),
             ("allow(file), off", "`off` leaves nothing to set"),
-            ("off = true", "expected `,` before the next argument"),
+            ("off = true", "`off` takes no value"),
+            ("off(file)", "`off` takes no value"),
         ] {
             let said = read(Place::Test, text).err().expect(text);
             assert!(said.contains(part), "{text}: {said}");

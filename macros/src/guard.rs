@@ -67,6 +67,16 @@ impl Guard {
                 #stallhound::__private::settings!() #limits #should_panic;
             &SETTINGS
         }};
+        // An error that the test returned is said before ours. (Which `say` it is goes by its type.)
+        let finish = quote_spanned! {Span::mixed_site()=>
+            if let ::core::option::Option::Some(failure) = scope.finish() {
+                #[allow(unused_imports)]
+                use #stallhound::__private::AnyOutcome as _;
+                #stallhound::__private::Outcome(output).say();
+                failure.fail();
+            }
+            output
+        };
         let name = quote!(::core::concat!(::core::module_path!(), "::", #name));
         function.body = if function.is_async() {
             // Says what the body returns, where that can be said.
@@ -82,8 +92,7 @@ impl Guard {
                     async move #body,
                 )
                 .await;
-                scope.finish();
-                output
+                #finish
             }
         } else {
             let output = match &function.signature.output {
@@ -94,8 +103,7 @@ impl Guard {
             quote_spanned! {Span::mixed_site()=>
                 let scope = #stallhound::__private::begin(#settings, #name,);
                 let output = (move || #output #body)();
-                scope.finish();
-                output
+                #finish
             }
         };
         function
@@ -142,7 +150,12 @@ mod tests {
                 let output = (move || -> Result<(), Error> {
                     return run();
                 })();
-                scope.finish();
+                if let ::core::option::Option::Some(failure) = scope.finish() {
+                    #[allow(unused_imports)]
+                    use a::hound::__private::AnyOutcome as _;
+                    a::hound::__private::Outcome(output).say();
+                    failure.fail();
+                }
                 output
             }
         );
@@ -167,7 +180,12 @@ mod tests {
                     async move { run(n).await },
                 )
                 .await;
-                scope.finish();
+                if let ::core::option::Option::Some(failure) = scope.finish() {
+                    #[allow(unused_imports)]
+                    use hound::__private::AnyOutcome as _;
+                    hound::__private::Outcome(output).say();
+                    failure.fail();
+                }
                 output
             }
         );
