@@ -209,31 +209,34 @@ impl Request {
     /// executable's name tell: `cargo test` runs it in the package, whose profile is most likely
     /// the one we were built in too.
     pub fn by_hand(wishes: Wishes, require: bool) -> Request {
-        let folder = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        let program = std::env::current_exe().ok();
-        let stem = program.as_deref().and_then(|p| p.file_stem()?.to_str()).unwrap_or_default();
-        // cargo adds a hash to what it builds for itself.
-        let name = match stem.rsplit_once('-') {
-            Some((name, hash))
-                if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) =>
-            {
-                name
-            }
-            _ => stem,
-        };
-        Request {
-            package: Package {
-                crate_name: name.replace('-', "_"),
-                manifest_dir: folder
-                    .or_else(|| std::env::current_dir().ok())
-                    .unwrap_or_else(|| PathBuf::from(".")),
-                test_target: false,
-            },
-            debug_assertions: cfg!(debug_assertions),
-            wishes,
-            require,
-        }
+        static PACKAGE: OnceLock<Package> = OnceLock::new();
+        let package = PACKAGE.get_or_init(|| unwatched(this_package)).clone();
+        Request { package, debug_assertions: cfg!(debug_assertions), wishes, require }
     }
+}
+
+fn this_package() -> Package {
+    let program = std::env::current_exe().ok();
+    let stem = program.as_deref().and_then(|p| p.file_stem()?.to_str()).unwrap_or_default();
+    // cargo adds a hash to what it builds for itself.
+    let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let name = match stem.rsplit_once('-') {
+        Some((name, hash)) if is_hash(hash) => name,
+        _ => stem,
+    };
+    let folder = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    Package {
+        crate_name: name.replace('-', "_"),
+        manifest_dir: folder
+            .or_else(|| std::env::current_dir().ok())
+            .unwrap_or_else(|| PathBuf::from(".")),
+        test_target: false,
+    }
+}
+
+/// Runs our own work on a thread of the program's, where it is nobody's finding.
+pub fn unwatched<R>(f: impl FnOnce() -> R) -> R {
+    reentry::unwatched(f)
 }
 
 impl Detector {

@@ -183,7 +183,12 @@ impl Scope {
     /// was said: see [`Outcome`].
     #[must_use]
     pub fn finish(mut self) -> Option<Failure> {
-        let report = self.open.take()?.close();
+        let open = self.open.take()?;
+        detector::unwatched(|| self.judge(open))
+    }
+
+    fn judge(&self, open: Open) -> Option<Failure> {
+        let report = open.close();
         if self.settings.should_panic {
             if !report.is_clean() {
                 detector::defer(report);
@@ -244,17 +249,19 @@ impl Drop for Scope {
     /// The test panicked: its own message comes first, ours is added.
     fn drop(&mut self) {
         let Some(open) = self.open.take() else { return };
-        let report = open.close();
-        if report.is_clean() {
-            return;
-        }
-        if self.settings.should_panic || !std::thread::panicking() {
-            // The panic makes this test pass; or there is none, since whoever ran the body gave it
-            // up before its end.
-            detector::defer(report);
-        } else {
-            eprint!("{}", crate::report::text::render(&report, &detector::style()));
-        }
+        detector::unwatched(|| {
+            let report = open.close();
+            if report.is_clean() {
+                return;
+            }
+            if self.settings.should_panic || !std::thread::panicking() {
+                // The panic makes this test pass; or there is none, since whoever ran the body gave
+                // it up before its end.
+                detector::defer(report);
+            } else {
+                eprint!("{}", crate::report::text::render(&report, &detector::style()));
+            }
+        });
     }
 }
 
