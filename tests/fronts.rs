@@ -340,9 +340,9 @@ mod allow_async {
             assert!(pending);
             // Between polls its worker may not block.
             pause(NAP);
-            future
+            (future,)
         });
-        let future = one.block_on(first_poll).unwrap();
+        let (future,) = one.block_on(first_poll).unwrap();
         let rest = two.handle().spawn(async move {
             future.await;
             refresh(NAP).await;
