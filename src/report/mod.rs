@@ -2,6 +2,8 @@
 pub mod build;
 pub mod hints;
 pub mod hot;
+#[cfg(test)]
+mod looks;
 pub mod model;
 pub mod text;
 pub mod units;
