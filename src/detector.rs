@@ -3,12 +3,14 @@
 #![forbid(unsafe_code)]
 
 use crate::__private::Settings;
+use crate::bless::Ledger;
 use crate::capture;
 use crate::config::{self, Level, Limits, Switch};
-use crate::evidence::{Capabilities, Category, Evidence, Harness, RawStack, Stack};
+use crate::evidence::{Capabilities, Category, Evidence, Frame, Harness, RawStack, Stack};
 use crate::hooks::libc::{births, observe, reentry, start, table as calls};
 use crate::hooks::tokio as ask;
 use crate::ids::{CodeAddress, Nanos, ScopeId};
+use crate::known::Run;
 use crate::report::build::Names;
 use crate::report::model::Report;
 use crate::slots::record::{CallId, RawFacts};
@@ -45,6 +47,7 @@ struct State {
     /// Arming went wrong in a way that must fail the process.
     broken: Vec<String>,
     symbolizer: Option<Symbolizer>,
+    ledger: Ledger,
 }
 
 static DETECTOR: OnceLock<Option<Detector>> = OnceLock::new();
@@ -187,14 +190,16 @@ fn limits(settings: &Settings) -> Limits {
     }
     match switch() {
         Switch::Warn => limits.cap = Level::Warn,
-        Switch::Deny => limits.cap = Level::Deny,
+        // Blessed is what would fail: then `level = warn` can go.
+        Switch::Deny | Switch::Bless => limits.cap = Level::Deny,
         Switch::Unset | Switch::Off | Switch::Invalid => {}
     }
     limits
 }
 
 impl Detector {
-    fn enlist(&self, state: &mut State, settings: &Settings, limits: Limits) {
+    fn enlist(&self, state: &mut State, settings: &'static Settings, limits: Limits) {
+        state.ledger.open(settings);
         let package = Package {
             crate_name: settings.crate_name.to_owned(),
             manifest_dir: PathBuf::from(settings.manifest_dir),
@@ -263,24 +268,44 @@ impl Detector {
 
     /// Judges evidence: looks up names, classifies, groups.
     fn judge(&self, state: &mut State, mut evidence: Evidence) -> Report {
-        let packages = state.packages.clone();
-        let symbolizer =
-            state.symbolizer.get_or_insert_with(|| Symbolizer::new(Grounds { packages }));
+        let process = state.process.unwrap_or(Limits::default_for(cfg!(debug_assertions)));
+        let scopes = state.scopes.clone();
+        let symbolizer = state.symbolizer();
         // Names cost half a second in a build without optimisation: only where there is anything
         // to name.
         let first_test = births::first_test_stack()
             .filter(|_| !(evidence.calls.is_empty() && evidence.holds.is_empty()));
-        evidence.harness = match first_test {
-            Some(stack) => {
-                let raw = crate::watchdog::collect::raw_stack(stack);
-                crate::symbolize::harness_of(&symbolizer.resolve(&raw))
-            }
-            None => Harness::Process,
-        };
-        let process = state.process.unwrap_or(Limits::default_for(cfg!(debug_assertions)));
-        let scopes = &state.scopes;
+        evidence.harness = harness(symbolizer, first_test);
         let limits = |scope: ScopeId| scopes.get(&scope).copied().unwrap_or(process);
         crate::report::build::build(&evidence, symbolizer, &limits, cores())
+    }
+}
+
+/// Which harness made the first test's thread.
+fn harness(
+    symbolizer: &mut Symbolizer,
+    first_test: Option<&'static crate::slots::record::Addresses>,
+) -> Harness {
+    match first_test {
+        Some(stack) => {
+            let raw = crate::watchdog::collect::raw_stack(stack);
+            crate::symbolize::harness_of(&symbolizer.resolve(&raw))
+        }
+        None => Harness::Process,
+    }
+}
+
+impl State {
+    fn symbolizer(&mut self) -> &mut Symbolizer {
+        let packages = &self.packages;
+        self.symbolizer
+            .get_or_insert_with(|| Symbolizer::new(Grounds { packages: packages.clone() }))
+    }
+
+    /// Holds a judged report against the known findings.
+    fn sort_out(&mut self, report: &mut Report) {
+        self.ledger.note(report);
+        self.ledger.sort_out(report, switch() == Switch::Bless);
     }
 }
 
@@ -293,6 +318,9 @@ impl Names for Symbolizer {
     }
     fn display_path(&self, file: &str) -> String {
         Symbolizer::display_path(self, file)
+    }
+    fn plain_function(&mut self, frame: &Frame) -> Option<String> {
+        Symbolizer::plain_function(self, frame)
     }
 }
 
@@ -374,7 +402,9 @@ impl Open {
             // The process' counters are not this test's.
             evidence.calls_in_polls = evidence.calls.iter().map(|c| c.count).sum();
             evidence.allowed = 0;
-            let report = detector.judge(&mut lock(detector), evidence);
+            let mut state = lock(detector);
+            let mut report = detector.judge(&mut state, evidence);
+            state.sort_out(&mut report);
             reentry::close_scope();
             report
         })
@@ -393,7 +423,10 @@ pub fn snapshot() -> Report {
     reentry::unwatched(|| match running() {
         Some(detector) => {
             let evidence = detector.evidence(&[ScopeId::PROCESS], false);
-            detector.judge(&mut lock(detector), evidence)
+            let mut state = lock(detector);
+            let mut report = detector.judge(&mut state, evidence);
+            state.sort_out(&mut report);
+            report
         }
         None => Report::default(),
     })
@@ -424,10 +457,17 @@ fn at_exit(code: i32) -> i32 {
         scopes.push(ScopeId::PROCESS);
         let evidence = detector.evidence(&scopes, true);
         reentry::disarm();
-        let report = detector.judge(&mut state, evidence);
+        let mut report = detector.judge(&mut state, evidence);
+        state.sort_out(&mut report);
+        let run = detector.ran(&mut state, &report, code);
+        let bless = switch() == Switch::Bless;
+        let known = state.ledger.close(bless, &run);
+        if !bless {
+            report.gone = state.ledger.gone(&run);
+        }
         let style = style();
         let mut text = crate::report::text::render(&report, &style);
-        let mut failed = !report.is_clean();
+        let mut failed = !report.is_clean() || known.failed;
         for deferred in &state.deferred {
             text.push_str(&crate::report::text::render(deferred, &style));
             failed |= !deferred.is_clean();
@@ -436,6 +476,7 @@ fn at_exit(code: i32) -> i32 {
             text.push_str(&format!("stallhound: failing because of `require`: {broken}\n"));
             failed = true;
         }
+        text.push_str(&known.text);
         if !text.is_empty() {
             // One block; it begins on a line of its own whatever the harness printed.
             say(&format!("\n{text}"));
@@ -446,6 +487,26 @@ fn at_exit(code: i32) -> i32 {
             code
         }
     })
+}
+
+impl Detector {
+    /// What this process ran, as far as known findings go by it.
+    fn ran(&self, state: &mut State, report: &Report, code: i32) -> Run {
+        // Names cost half a second: only where something could be gone.
+        let first_test = births::first_test_stack().filter(|_| state.ledger.wants_harness());
+        let harness = match first_test {
+            Some(_) => harness(state.symbolizer(), first_test),
+            None => Harness::Process,
+        };
+        // A test that ends the process does so on its own thread, and a code other than 0 says
+        // that a test stopped half-way.
+        let on_main = crate::sys::thread::own_tid().0 as u32 == std::process::id();
+        let sees = report.summary.interception && report.summary.sampling;
+        let whole = code == 0 && on_main && sees && report.summary.lost == 0;
+        let arguments: Vec<String> =
+            std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+        state.ledger.ran(harness, whole, &arguments)
+    }
 }
 
 /// The exit code of a process with findings: libtest's own for failed tests.

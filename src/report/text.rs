@@ -70,6 +70,8 @@ const DIM: &str = "2";
 
 /// Notes that are spelled out; more are counted.
 const NOTES: usize = 10;
+/// Gone findings that are spelled out.
+const GONE: usize = 10;
 /// Own frames that a folded stack shows.
 const FRAMES: usize = 8;
 /// A source line is cut to about this many columns.
@@ -77,10 +79,11 @@ const WIDTH: usize = 100;
 
 /// Renders a report. Empty if there is nothing to say.
 pub fn render(report: &Report, style: &Style) -> String {
-    if report.findings.is_empty() && report.notes.is_empty() && report.summary.lost == 0 {
-        return String::new();
-    }
     let mut out = String::new();
+    if report.findings.is_empty() && report.notes.is_empty() && report.summary.lost == 0 {
+        known(report, style, &mut out);
+        return if style.unicode { out } else { ascii(&out) };
+    }
     head(report, style, &mut out);
     for finding in &report.findings {
         out.push('\n');
@@ -96,6 +99,10 @@ pub fn render(report: &Report, style: &Style) -> String {
         let more = count((report.notes.len() - NOTES) as u64, "more note");
         let _ = writeln!(out, "{}: and {more}", style.paint(YELLOW, "note"));
     }
+    if !report.known.is_empty() || !report.gone.is_empty() {
+        out.push('\n');
+    }
+    known(report, style, &mut out);
     if report.summary.lost > 0 {
         let _ = writeln!(
             out,
@@ -108,7 +115,7 @@ pub fn render(report: &Report, style: &Style) -> String {
         let n = count(report.findings.len() as u64, "finding");
         let _ = writeln!(
             out,
-            "\n{}: {n}. To allow one: `stallhound::allow_blocking(\"why\", || …)` around it; `STALLHOUND=warn` reports without failing",
+            "\n{}: {n}. `STALLHOUND=warn` reports without failing; `STALLHOUND=bless` puts what is found on the list of known findings",
             style.paint(RED, "error"),
         );
     }
@@ -116,6 +123,28 @@ pub fn render(report: &Report, style: &Style) -> String {
         out
     } else {
         ascii(&out)
+    }
+}
+
+/// What is on the list of known findings: a count, and what can come off it.
+fn known(report: &Report, style: &Style, out: &mut String) {
+    let word = style.paint(BOLD, "stallhound");
+    if !report.known.is_empty() {
+        let n = count(report.known.len() as u64, "known finding");
+        let _ = writeln!(out, "{word}: {n} (stallhound.known)");
+    }
+    if report.gone.is_empty() {
+        return;
+    }
+    let n = count(report.gone.len() as u64, "known finding");
+    let be = if report.gone.len() == 1 { "is" } else { "are" };
+    let _ =
+        writeln!(out, "{word}: {n} {be} gone; `STALLHOUND=bless cargo test` takes off the list:");
+    for gone in report.gone.iter().take(GONE) {
+        let _ = writeln!(out, "  {}", clean(gone));
+    }
+    if report.gone.len() > GONE {
+        let _ = writeln!(out, "  and {} more", report.gone.len() - GONE);
     }
 }
 
@@ -188,6 +217,11 @@ fn block(f: &Finding, style: &Style, out: &mut String) {
         let _ = writeln!(out, "{gutter}{} {name:<7} {text}", style.mark("├", "|"));
     }
     stack(f, &gutter, style, out);
+    // The report ends with what can be pasted: into the source, or into the list.
+    let paste = [("allow", &f.allow), ("known", &f.known_line)];
+    for (name, text) in paste.iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
+        let _ = writeln!(out, "{gutter}{} {name:<7} {}", style.mark("├", "|"), clean(text));
+    }
 }
 
 /// The user's line, as rustc shows code.
