@@ -166,7 +166,7 @@ impl Ledger {
         }
         if list != before || changes.added + changes.removed > 0 {
             said.push_str(&format!(
-                "stallhound: blessed: {} in {FILE} now, {} added, {} removed\n",
+                "stallhound: blessed: {FILE} has {} lines now, {} added, {} removed\n",
                 list.entries.len(),
                 changes.added,
                 changes.removed

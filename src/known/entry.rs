@@ -99,7 +99,7 @@ impl Entry {
             format!("{} {} {}", key.fingerprint(), key.category.word(), encode(&key.function, ""));
         let lines = self.lines();
         if !self.file.is_empty() {
-            text.push_str(&format!(" at={}", encode(&self.file, "")));
+            text.push_str(&format!(" at={}", encode(&self.file, ":")));
             if !lines.is_empty() {
                 text.push_str(&format!(":{}", joined(lines.iter(), ",")));
             }

@@ -12,3 +12,6 @@ pub mod run;
 
 pub use list::{List, FILE};
 pub use run::{Run, Sightings};
+
+#[cfg(test)]
+mod tests;

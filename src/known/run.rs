@@ -26,6 +26,8 @@ pub struct Sightings {
     found: BTreeMap<Key, Entry>,
     /// What is not gone.
     met: BTreeSet<Key>,
+    /// Something had no line, and so perhaps not its own function's name: anything may be that.
+    unnamed: bool,
 }
 
 /// What a bless changed.
@@ -67,6 +69,7 @@ impl Sightings {
             }
         }
         for finding in report.findings.iter().chain(&report.notes) {
+            self.unnamed |= finding.place.is_none() || finding.path.is_empty();
             for kind in &finding.kinds {
                 self.met.extend(finding.path.iter().map(|f| Key::new(f, kind.category)));
             }
@@ -158,7 +161,7 @@ impl List {
 
     /// The entries of this run's target that it did not see, and would have.
     fn unseen(&self, seen: &Sightings, run: &Run) -> Vec<Key> {
-        if !run.full {
+        if !run.full || seen.unnamed {
             return Vec::new();
         }
         let met = |key: &Key, entry: &Entry| {

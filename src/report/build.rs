@@ -241,7 +241,12 @@ fn blank(stack: &Stack, judgement: Judgement, names: &mut dyn Names) -> Finding 
 /// good if own ones would have been seen: where debug information gave it a line.
 fn path(stack: &Stack, names: &mut dyn Names) -> Vec<String> {
     let mut path: Vec<String> = Vec::new();
-    for frame in stack.frames.iter().filter(|f| matches!(f.origin, Origin::Workspace { .. })) {
+    for frame in &stack.frames {
+        let Origin::Workspace { test_code } = frame.origin else { continue };
+        // That a test called it is said elsewhere; hundreds may.
+        if test_code && !path.is_empty() {
+            continue;
+        }
         match names.plain_function(frame) {
             Some(name) if !path.contains(&name) => path.push(name),
             // Without the innermost one the next would stand for what it did not do.

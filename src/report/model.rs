@@ -218,6 +218,43 @@ pub struct Through {
 }
 
 impl Finding {
+    /// A finding of which nothing is known but its kind, for tests of what reads reports.
+    #[cfg(test)]
+    pub(crate) fn blank(category: Category) -> Finding {
+        Finding {
+            level: Level::Deny,
+            category,
+            headline: String::new(),
+            call: None,
+            object: None,
+            place: None,
+            function: None,
+            through: None,
+            time: TimeSplit::default(),
+            count: 1,
+            total: Nanos::ZERO,
+            requested: None,
+            calls_in_poll: None,
+            task: None,
+            worker: None,
+            workers: 0,
+            runtime: None,
+            context: Context::Task,
+            tests: Vec::new(),
+            cost: None,
+            help: String::new(),
+            reason: None,
+            stack: Stack::default(),
+            share: None,
+            also: Vec::new(),
+            certain: true,
+            kinds: Vec::new(),
+            path: Vec::new(),
+            allow: None,
+            known_line: None,
+        }
+    }
+
     /// By what it is known again; `None` where nothing in the stack has a name to go by.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         self.path.first().map(|function| Fingerprint::of(self.category, function))

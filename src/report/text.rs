@@ -118,6 +118,17 @@ pub fn render(report: &Report, style: &Style) -> String {
             "\n{}: {n}. `STALLHOUND=warn` reports without failing; `STALLHOUND=bless` puts what is found on the list of known findings",
             style.paint(RED, "error"),
         );
+        let in_library = |f: &Finding| {
+            f.allow.is_some()
+                && f.user_frame()
+                    .is_some_and(|f| f.origin == Origin::Workspace { test_code: false })
+        };
+        if report.findings.iter().any(in_library) {
+            out.push_str(
+                "       Code that is not for tests can only name `stallhound` where the package has it \
+                 under [dependencies]\n",
+            );
+        }
     }
     if style.unicode {
         out
@@ -216,11 +227,15 @@ fn block(f: &Finding, style: &Style, out: &mut String) {
     for (name, text) in facts {
         let _ = writeln!(out, "{gutter}{} {name:<7} {text}", style.mark("├", "|"));
     }
-    stack(f, &gutter, style, out);
-    // The report ends with what can be pasted: into the source, or into the list.
+    // The finding ends with what can be pasted: into the source, or into the list.
     let paste = [("allow", &f.allow), ("known", &f.known_line)];
-    for (name, text) in paste.iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
-        let _ = writeln!(out, "{gutter}{} {name:<7} {}", style.mark("├", "|"), clean(text));
+    let paste: Vec<(&str, &String)> =
+        paste.iter().filter_map(|(name, text)| Some((*name, text.as_ref()?))).collect();
+    let (branch, last) = (style.mark("├", "|"), style.mark("└", "`"));
+    stack(f, &gutter, if paste.is_empty() { last } else { branch }, style, out);
+    for (at, (name, text)) in paste.iter().enumerate() {
+        let mark = if at + 1 == paste.len() { last } else { branch };
+        let _ = writeln!(out, "{gutter}{mark} {name:<7} {}", clean(text));
     }
 }
 
@@ -362,7 +377,7 @@ fn times(f: &Finding) -> String {
 }
 
 /// Frames worth reading; the rest is folded into one line.
-fn stack(f: &Finding, gutter: &str, style: &Style, out: &mut String) {
+fn stack(f: &Finding, gutter: &str, mark: &str, style: &Style, out: &mut String) {
     let frames = &f.stack.frames;
     if frames.is_empty() {
         return;
@@ -391,8 +406,7 @@ fn stack(f: &Finding, gutter: &str, style: &Style, out: &mut String) {
     let width = shown.iter().map(|f| clean(&f.function).chars().count()).max().unwrap_or(0).min(60);
     let mut first = true;
     for frame in &shown {
-        let head =
-            if first { format!("{} stack  ", style.mark("└", "`")) } else { "         ".into() };
+        let head = if first { format!("{mark} stack  ") } else { "         ".into() };
         first = false;
         let at = match (&frame.file, frame.line) {
             (Some(file), Some(line)) => format!("{}:{line}", clean(&short_file(file, f))),
@@ -412,8 +426,7 @@ fn stack(f: &Finding, gutter: &str, style: &Style, out: &mut String) {
             count(folded as u64, "frame"),
             owners(frames)
         );
-        let head =
-            if first { format!("{} stack  ", style.mark("└", "`")) } else { "         ".into() };
+        let head = if first { format!("{mark} stack  ") } else { "         ".into() };
         let _ = writeln!(out, "{gutter}{head} {}", style.paint(DIM, &text));
     }
 }
