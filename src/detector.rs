@@ -48,6 +48,8 @@ struct State {
     broken: Vec<String>,
     symbolizer: Option<Symbolizer>,
     ledger: Ledger,
+    /// A guarded test ran on a thread of its name: libtest's.
+    libtest: bool,
 }
 
 static DETECTOR: OnceLock<Option<Detector>> = OnceLock::new();
@@ -379,6 +381,7 @@ pub fn open(settings: &'static Settings, test: &str) -> Open {
         drop(state);
         reentry::open_scope();
         let short = test.split_once("::").map_or(test, |(_, name)| name);
+        lock(detector).libtest |= std::thread::current().name() == Some(short);
         let label = births::set_label(short);
         observe::rouse();
         Open { scope, before: slot.enter_scope(scope), label, watched: true }
@@ -495,6 +498,7 @@ impl Detector {
         // Names cost half a second: only where something could be gone.
         let first_test = births::first_test_stack().filter(|_| state.ledger.wants_harness());
         let harness = match first_test {
+            _ if state.libtest => Harness::Libtest,
             Some(_) => harness(state.symbolizer(), first_test),
             None => Harness::Process,
         };
