@@ -12,6 +12,7 @@ use crate::evidence::Harness;
 use crate::known::{self, List, Run, Sightings, FILE};
 use crate::report::model::Report;
 use crate::sys::lock;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
@@ -83,6 +84,8 @@ impl Ledger {
                 report.findings.drain(..).partition(|finding| finding.fingerprint().is_some());
             (report.known, report.findings) = (known, left);
         }
+        let guilty: BTreeSet<&String> = report.findings.iter().flat_map(|f| &f.tests).collect();
+        report.summary.guilty_tests = guilty.len() as u64;
     }
 
     /// Remembers what a report had, before it is sorted out.

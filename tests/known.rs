@@ -288,7 +288,7 @@ fn a_file_that_cannot_be_read_fails_and_nothing_is_lost() {
         .test("--test shapes")
         .is_code(101)
         .says(&format!("{path}:9: `slept` is no category; delete the line, or mend it"))
-        .says("1 finding in 1 of 8 tests")
+        .says("stallhound: 1 finding in 1 of 8 tests")
         .says("7 known findings");
     project.bless("--test shapes").is_code(101);
     assert_eq!(project.read("stallhound.known"), broken);

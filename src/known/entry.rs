@@ -45,7 +45,7 @@ pub struct Entry {
     pub calls: BTreeSet<String>,
     /// Own functions that the finding's function was called by.
     pub callers: BTreeSet<String>,
-    /// By test target; [`NOBODY`]: a line that was written by hand.
+    /// By test target; [`NOBODY`]: written by hand.
     pub seen: BTreeMap<String, Sight>,
     /// Comment lines that stand above it, with their `#`.
     pub comments: Vec<String>,
@@ -78,7 +78,7 @@ impl Entry {
                 }
             }
         }
-        self.adopt();
+        self.settle();
         for comment in other.comments {
             if !self.comments.contains(&comment) {
                 self.comments.push(comment);
@@ -86,10 +86,21 @@ impl Entry {
         }
     }
 
-    /// A line that was written by hand is a target's once one has seen it.
-    pub fn adopt(&mut self) {
+    /// Nobody's are the lines that no target has.
+    fn settle(&mut self) {
+        let others: BTreeSet<u32> = self
+            .seen
+            .iter()
+            .filter(|(target, _)| *target != NOBODY)
+            .flat_map(|(_, sight)| sight.lines.iter().copied())
+            .collect();
         if self.seen.len() > 1 {
-            self.seen.remove(NOBODY);
+            if let Some(nobody) = self.seen.get_mut(NOBODY) {
+                nobody.lines.retain(|line| !others.contains(line));
+                if nobody.lines.is_empty() {
+                    self.seen.remove(NOBODY);
+                }
+            }
         }
     }
 
@@ -192,9 +203,8 @@ impl Entry {
                 _ => return Err(format!("`{name}=` is not known to this version")),
             }
         }
-        if entry.seen.is_empty() {
-            entry.seen.insert(NOBODY.to_owned(), Sight { lines, ignored: false });
-        }
+        entry.seen.insert(NOBODY.to_owned(), Sight { lines, ignored: false });
+        entry.settle();
         Ok((key, entry))
     }
 }

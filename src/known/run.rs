@@ -3,7 +3,7 @@
 
 use super::entry::{self, Entry, Key, Sight, NOBODY};
 use super::list::{List, FILE};
-use crate::report::model::{Category, Finding, Report};
+use crate::report::model::{Category, Finding, Report, BY_LEVEL};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What this process ran.
@@ -121,10 +121,10 @@ impl List {
         report.known = known.into_iter().map(|(_, f)| f).collect();
         // Under `level = warn` findings are notes. Those that are notes for a reason of their own
         // never failed anything and stay.
-        let (known, notes) = report
-            .notes
-            .drain(..)
-            .partition(|note| note.reason.is_none() && !self.matches(note, run).is_empty());
+        let (known, notes) = report.notes.drain(..).partition(|note| {
+            note.reason.as_deref().is_none_or(|reason| reason == BY_LEVEL)
+                && !self.matches(note, run).is_empty()
+        });
         report.notes = notes;
         report.known.extend::<Vec<_>>(known);
     }
@@ -215,6 +215,10 @@ impl List {
             if let Some(mut sight) = sighted.seen.remove(NOBODY) {
                 sight.ignored = run.ignored;
                 sighted.seen.insert(run.target.clone(), sight);
+            }
+            if let Some(own) = self.entries.get_mut(key) {
+                // What was written by hand is this target's now.
+                own.seen.remove(NOBODY);
             }
             let certain = run.full && !(run.optimised && by_time(key.category));
             if let Some(own) = self.entries.get_mut(key).filter(|_| certain) {

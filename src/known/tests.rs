@@ -4,7 +4,7 @@
 use super::entry::{Entry, Key, Sight, NOBODY};
 use super::list::List;
 use super::run::{Run, Sightings};
-use crate::report::model::{Category, Finding, Kind, Place, Report};
+use crate::report::model::{Category, Finding, Kind, Place, Report, BY_LEVEL};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,13 @@ fn sight() -> impl Strategy<Value = Sight> {
 fn seen() -> impl Strategy<Value = BTreeMap<String, Sight>> {
     let nobody = sight()
         .prop_map(|sight| BTreeMap::from([(NOBODY.to_owned(), Sight { ignored: false, ..sight })]));
-    prop_oneof![4 => btree_map(word(), sight(), 1..4), 1 => nobody]
+    let both = (btree_map(word(), sight(), 1..3), btree_set(500u32..900, 1..3)).prop_map(
+        |(mut seen, lines)| {
+            seen.insert(NOBODY.to_owned(), Sight { lines, ignored: false });
+            seen
+        },
+    );
+    prop_oneof![4 => btree_map(word(), sight(), 1..4), 1 => nobody, 1 => both]
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
@@ -31,6 +37,9 @@ fn entry() -> impl Strategy<Value = Entry> {
         .prop_map(|(file, has_place, calls, callers, mut seen, mut comments)| {
             if !has_place {
                 seen.values_mut().for_each(|sight| sight.lines.clear());
+                if seen.len() > 1 {
+                    seen.remove(NOBODY);
+                }
             }
             comments.sort();
             comments.dedup();
@@ -140,6 +149,7 @@ proptest! {
         let merged = read(&format!("{}{}", ours.text(), theirs.text()));
         for (key, entry) in ours.entries.iter().chain(&theirs.entries) {
             let both = &merged.entries[key];
+            prop_assert!(both.lines().is_superset(&entry.lines()));
             prop_assert!(both.calls.is_superset(&entry.calls));
             prop_assert!(both.callers.is_superset(&entry.callers));
             for (target, sight) in entry.seen.iter().filter(|(target, _)| *target != NOBODY) {
@@ -303,7 +313,8 @@ fn notes_of_their_own_stay_notes() {
     let list = blessed(&[(&one(Category::Sleep, &["app::f"], 7), "tests/a", true)]);
     let mut report = one(Category::Sleep, &["app::f"], 7);
     report.notes = std::mem::take(&mut report.findings);
-    let capped = report.clone();
+    let mut capped = report.clone();
+    capped.notes[0].reason = Some(BY_LEVEL.into());
     report.notes[0].reason = Some("test code in the root future".into());
     list.sort_out(&mut report, &run("tests/a", true));
     assert_eq!((report.notes.len(), report.known.len()), (1, 0));
@@ -324,6 +335,14 @@ fn a_pasted_line_is_read_alone() {
     assert!(nobodys.is_empty(), "whose it is is not known");
     list.bless(&seen_in(&report), &run("tests/a", true));
     assert!(list.text().ends_with(" below=app::g by=tests/a\n"), "{}", list.text());
+    // One line more of the same function.
+    let mut more = report.clone();
+    more.findings.push(super::tests::finding(Category::Sleep, &["app::f", "app::g"], 9));
+    assert_eq!(failing(&list, &more, "tests/a"), 1);
+    let line = super::entry::offer(&more.findings[1]).unwrap();
+    let list = read(&format!("{}{line}\n", list.text()));
+    assert_eq!(failing(&list, &more, "tests/a"), 0);
+    assert!(list.text().contains(" at=src/lib.rs:7,9 "), "{}", list.text());
 }
 
 #[test]

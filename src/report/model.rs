@@ -171,6 +171,9 @@ pub struct Kind {
     pub calls: Vec<&'static str>,
 }
 
+/// [`Finding::reason`] of what would fail if the settings did not say `level = warn`.
+pub const BY_LEVEL: &str = "level is warn";
+
 /// By what a finding is known again on other days, other machines and in other builds: its
 /// category and the function it is in. The category stands for the family of calls as well: a
 /// finer one would not hold, since which call of a family has to wait is chance (a read that
