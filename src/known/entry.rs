@@ -1,7 +1,7 @@
 //! One known finding, and the line it is written as.
 //!
 //! ```text
-//! d36e3d3f5fd9a6ab sleep app::refresh at=src/lib.rs:7 call=clock_nanosleep by=lib/app,tests/api:7
+//! 484198a7fdf38b26 sleep app::refresh at=src/lib.rs:7 call=clock_nanosleep by=lib/app,tests/api:7
 //! ```
 #![forbid(unsafe_code)]
 

@@ -184,7 +184,7 @@ pub const BY_LEVEL: &str = "level is warn";
 /// use stallhound::report::model::Fingerprint;
 ///
 /// let known = Fingerprint::of(Category::Sleep, "app::refresh");
-/// assert_eq!(known.to_string(), "d36e3d3f5fd9a6ab");
+/// assert_eq!(known.to_string(), "484198a7fdf38b26");
 /// assert_ne!(known, Fingerprint::of(Category::Net, "app::refresh"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
