@@ -27,9 +27,57 @@ const PAUSE: Duration = Duration::from_millis(5);
 #[derive(Debug, Default)]
 pub struct Ledger {
     /// The package: the first that armed anything here.
-    home: Option<&'static Settings>,
+    home: Option<Home>,
     file: Option<File>,
     seen: Sightings,
+}
+
+/// Whose findings they are.
+#[derive(Clone, Debug)]
+pub struct Home {
+    /// Of the manifest.
+    folder: PathBuf,
+    /// The test target in few words.
+    target: String,
+    optimised: bool,
+    /// The target is certain: no other has the same words.
+    certain: bool,
+}
+
+impl Home {
+    /// The crate in whose code a macro's line stands.
+    pub fn of(settings: &Settings) -> Home {
+        let kind = match (settings.test_target, settings.bin_name) {
+            (true, _) => "tests",
+            (false, Some(_)) => "bin",
+            (false, None) => "lib",
+        };
+        Home {
+            folder: PathBuf::from(settings.manifest_dir),
+            target: format!("{kind}/{}", settings.crate_name),
+            optimised: !settings.debug_assertions,
+            certain: true,
+        }
+    }
+
+    /// A crate of which only the executable's name is known.
+    pub fn by_hand(folder: &Path, crate_name: &str, debug_assertions: bool) -> Home {
+        Home {
+            folder: folder.to_owned(),
+            target: format!("exe/{crate_name}"),
+            optimised: !debug_assertions,
+            certain: false,
+        }
+    }
+
+    /// The folder of the manifest: where it was built, or, if that is not on this machine, where
+    /// the runner of an archive says that it is.
+    fn folder(&self) -> PathBuf {
+        match std::env::var_os("CARGO_MANIFEST_DIR") {
+            Some(here) if !self.folder.is_dir() => here.into(),
+            _ => self.folder.clone(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -48,24 +96,26 @@ pub struct Closing {
 
 impl Ledger {
     /// Where the file lies, and which target this is.
-    pub fn open(&mut self, settings: &'static Settings) {
-        self.home.get_or_insert(settings);
+    pub fn open(&mut self, home: &Home) {
+        if self.home.as_ref().is_none_or(|own| home.certain && !own.certain) {
+            self.home = Some(home.clone());
+        }
     }
 
     fn file(&mut self) -> Option<&File> {
-        let home = self.home?;
+        let home = self.home.as_ref()?;
         Some(self.file.get_or_insert_with(|| {
-            let path = folder(home).join(FILE);
+            let path = home.folder().join(FILE);
             let (list, wrong) = read(&path);
             File { path, list, wrong }
         }))
     }
 
     fn run(&self) -> Run {
-        let home = self.home;
+        let home = self.home.as_ref();
         Run {
-            target: home.map(target).unwrap_or_default(),
-            optimised: home.is_some_and(|home| !home.debug_assertions),
+            target: home.map(|home| home.target.clone()).unwrap_or_default(),
+            optimised: home.is_some_and(|home| home.optimised),
             ..Run::default()
         }
     }
@@ -103,7 +153,8 @@ impl Ledger {
     /// and its report is complete.
     pub fn ran(&self, harness: Harness, whole: bool, arguments: &[String]) -> Run {
         let (all, ignored) = selection(arguments);
-        Run { full: all && whole && harness == Harness::Libtest, ignored, ..self.run() }
+        let certain = self.home.as_ref().is_some_and(|home| home.certain);
+        Run { full: certain && all && whole && harness == Harness::Libtest, ignored, ..self.run() }
     }
 
     /// Known findings that are gone.
@@ -177,26 +228,6 @@ impl Ledger {
         }
         Ok(())
     }
-}
-
-/// The folder of the package's manifest: where it was built, or, if that is not on this machine,
-/// where the runner of an archive says that it is.
-fn folder(settings: &Settings) -> PathBuf {
-    let built = PathBuf::from(settings.manifest_dir);
-    match std::env::var_os("CARGO_MANIFEST_DIR") {
-        Some(here) if !built.is_dir() => here.into(),
-        _ => built,
-    }
-}
-
-/// The test target in few words.
-fn target(settings: &'static Settings) -> String {
-    let kind = match (settings.test_target, settings.bin_name) {
-        (true, _) => "tests",
-        (false, Some(_)) => "bin",
-        (false, None) => "lib",
-    };
-    format!("{kind}/{}", settings.crate_name)
 }
 
 fn read(path: &Path) -> (List, Vec<SettingError>) {

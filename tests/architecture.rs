@@ -22,7 +22,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 
 /// The front ends know all in-process stages.
-const FRONT_ENDS: &[&str] = &["lib", "detector", "bless", "scope", "private", "macros"];
+const FRONT_ENDS: &[&str] =
+    &["lib", "detector", "bless", "builder", "scope", "watch", "private", "macros"];
 
 /// Stages that are given texts and reports as values: they open no file and read no clock.
 const PURE: &[&str] = &["evidence", "config", "verdict", "report", "known"];
