@@ -133,6 +133,9 @@ impl Names for Made {
         };
         Stack { frames: stack.addresses.iter().map(frame).collect(), truncated: stack.truncated }
     }
+    fn plain_function(&mut self, frame: &Frame) -> Option<String> {
+        frame.line.map(|_| frame.function.clone())
+    }
     fn source_line(&mut self, file: &str, line: u32) -> Option<String> {
         SOURCES.iter().find(|s| (s.0, s.1) == (file, line)).map(|s| s.2.to_owned())
     }

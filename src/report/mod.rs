@@ -1,4 +1,5 @@
 //! From judged evidence to bytes: [`model`] is the plain result, the other modules render it.
+pub mod allow;
 pub mod build;
 pub mod hints;
 pub mod hot;
