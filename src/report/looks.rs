@@ -1,4 +1,5 @@
 //! What a reader sees, whole: from evidence to text, held to `looks/*.snap`.
+#![forbid(unsafe_code)]
 
 use super::build::{build, Names};
 use super::model::Report;
