@@ -3,5 +3,6 @@ pub mod build;
 pub mod hints;
 pub mod hot;
 pub mod model;
+pub mod pages;
 pub mod text;
 pub mod units;
