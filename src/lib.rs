@@ -116,12 +116,8 @@ mod symbolize;
 mod verdict;
 
 pub mod report;
-
-#[doc = include_str!("../docs/categories.md")]
-pub mod categories {
-    #[doc(inline)]
-    pub use crate::report::pages::{page, Hint, Page, When};
-}
+#[doc(inline)]
+pub use report::pages as categories;
 
 // The front ends: the only ones that know all stages.
 mod detector;

@@ -1,11 +1,12 @@
-//! What is said of each category: what it is, why it blocks, what to use, when it is fine. The one
-//! place for these words: the report's help lines, the README's table and `docs/categories.md` (the
-//! page of [`crate::categories`]) are made of it.
-//!
-//! What is kept in mind here: `spawn_blocking` is no place for a call that may never end, since the
-//! runtime waits for it when it shuts down; `tokio::fs` is the blocking pool, too; yielding helps
-//! against CPU work and against nothing that sleeps; std's locks are right where they are held for
-//! short; and what takes a millisecond now and then is best left alone.
+// What is said of each category: what it is, why it blocks, what to use, when it is fine. The one
+// place for these words: the report's help lines, the README's table and `docs/categories.md` (the
+// documentation of this module) are made of it.
+//
+// What is kept in mind here: `spawn_blocking` is no place for a call that may never end, since the
+// runtime waits for it when it shuts down; `tokio::fs` is the blocking pool, too; yielding helps
+// against CPU work and against nothing that sleeps; std's locks are right where they are held for
+// short; and what takes a millisecond now and then is best left alone.
+#![doc = include_str!("../../docs/categories.md")]
 #![forbid(unsafe_code)]
 
 use crate::evidence::Category;
@@ -121,11 +122,12 @@ impl Page {
 }
 
 /// All pages as one document.
+#[doc(hidden)]
 pub fn document() -> String {
     let mut text = String::from(
         "# The categories, page by page\n\n\
          Made from `src/report/pages.rs`, which the report's help lines come from as well.\n\n\
-         \"Denied\" fails the test, \"noted\" is one line and fails nothing. Times are those that \
+         `deny` fails the test, `warn` is one line and fails nothing. Times are those that \
          count: waiting for a processor does not. What is said of tasks holds for library code in \
          the root future of a current-thread runtime, too; test code there is noted at most.\n",
     );
@@ -137,6 +139,7 @@ pub fn document() -> String {
 }
 
 /// The rows of the README's table.
+#[doc(hidden)]
 pub fn table() -> String {
     Category::ALL.iter().map(|c| page(*c).row()).collect()
 }
