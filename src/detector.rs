@@ -17,7 +17,7 @@ use crate::symbolize::{Grounds, Package, Symbolizer};
 use crate::sys::{clock, output, schedstat};
 use crate::watchdog::thread::Shared;
 use crate::watchdog::watch::{Announcement, Floors, Watch};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -38,7 +38,8 @@ struct State {
     process: Option<Limits>,
     /// Where `watch_all!` stands.
     line: Option<&'static Settings>,
-    scopes: HashMap<ScopeId, Limits>,
+    // No hash map: its seed would be the thread's first (`hooks::libc::births::descent`).
+    scopes: BTreeMap<ScopeId, Limits>,
     packages: Vec<Package>,
     /// Reports that could not fail their own test.
     deferred: Vec<Report>,
@@ -117,6 +118,7 @@ fn begin() -> Detector {
         announce,
     )
     .is_ok();
+    births::settle();
     let mut broken = Vec::new();
     if !started {
         broken.push("its watchdog thread could not be started".to_owned());

@@ -155,6 +155,7 @@ const SCENARIOS: &[Scenario] = &[
     ("pipes", files::pipes),
     ("events", files::events),
     ("starts of processes", files::starts),
+    ("random bytes", random_bytes),
 ];
 
 fn sleeps(lib: Lib, log: &mut String) {
@@ -1381,6 +1382,16 @@ fn syscalls(lib: Lib, log: &mut String) {
     note!(log, "{results:?}");
 }
 
+fn random_bytes(lib: Lib, log: &mut String) {
+    let mut buf = [0u8; 64];
+    let b: *mut c_void = buf.as_mut_ptr().cast();
+    for (len, flags) in [(64, 0), (64, libc::GRND_NONBLOCK), (0, 0), (8, 1 << 20)] {
+        let rc =
+            call!(log, lib, "getrandom", (*mut c_void, size_t, c_uint) -> ssize_t, b, len, flags);
+        note!(log, "{rc} {}", buf.iter().any(|b| *b != 0));
+    }
+}
+
 fn bad_pointers(lib: Lib, log: &mut String) {
     let bad = std::ptr::without_provenance::<i8>(1);
     let rc = call!(log, lib, "open", (*const i8, c_int, libc::mode_t) -> c_int, bad, 0, 0);
@@ -1500,6 +1511,7 @@ fn switched_off() {
 
 /// Rows that no scenario calls by itself, and why.
 const ELSEWHERE: &[&str] = &[
+    "sync",           // waits for every disk of the machine
     "pthread_create", // each scenario's threads; `tests/hygiene.rs`
     "longjmp",
     "_longjmp",

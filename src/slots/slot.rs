@@ -49,6 +49,10 @@ pub mod flag {
     pub const RUNTIME: u32 = 32;
     /// Made an epoll descriptor: most likely built a runtime, and will drive it.
     pub const BUILDER: u32 = 64;
+    /// May have built a runtime, or was made by a thread that may have.
+    pub const ASK: u32 = 128;
+    /// Certainly has not, nor has any thread it descends from.
+    pub const UNASKED: u32 = 256;
 }
 
 /// Short calls of one poll, added up until they matter.
@@ -121,6 +125,8 @@ pub struct Slot {
     /// Stack pointer of the outermost watched call, 0 if none. Owner only.
     pub depth: AtomicUsize,
     start_routine: AtomicUsize,
+    /// Its `pthread_t`.
+    handle: AtomicUsize,
     stack_low: AtomicUsize,
     stack_high: AtomicUsize,
     pub sums: [Sum; SUM_KINDS],
@@ -147,6 +153,7 @@ impl Slot {
             allow: AtomicU32::new(0),
             depth: AtomicUsize::new(0),
             start_routine: AtomicUsize::new(0),
+            handle: AtomicUsize::new(0),
             stack_low: AtomicUsize::new(0),
             stack_high: AtomicUsize::new(0),
             sums: [const { Sum::new() }; SUM_KINDS],
@@ -170,6 +177,7 @@ impl Slot {
         label: Label,
         flags: u32,
         start_routine: usize,
+        handle: usize,
         stack: (usize, usize),
     ) {
         self.no.store(no.0, Ordering::Relaxed);
@@ -185,6 +193,7 @@ impl Slot {
         self.allow.store(0, Ordering::Relaxed);
         self.depth.store(0, Ordering::Relaxed);
         self.start_routine.store(start_routine, Ordering::Relaxed);
+        self.handle.store(handle, Ordering::Relaxed);
         self.stack_low.store(stack.0, Ordering::Relaxed);
         self.stack_high.store(stack.1, Ordering::Relaxed);
         for sum in &self.sums {
@@ -243,8 +252,16 @@ impl Slot {
 
     /// Owner only.
     pub fn raise(&self, flag: u32) {
+        let flags = self.flags.load(Ordering::Relaxed) | flag;
+        let innocent = flags & (flag::ASK | flag::BUILDER | flag::RUNTIME) == 0;
+        let flags = if innocent { flags } else { flags & !flag::UNASKED };
+        self.flags.store(flags, Ordering::Relaxed);
+    }
+
+    /// Owner only.
+    pub fn lower(&self, flag: u32) {
         let flags = self.flags.load(Ordering::Relaxed);
-        self.flags.store(flags | flag, Ordering::Relaxed);
+        self.flags.store(flags & !flag, Ordering::Relaxed);
     }
 
     /// Owner only: the thread is inside of a runtime.
@@ -253,6 +270,11 @@ impl Slot {
         if !self.has(flag::RUNTIME) {
             self.raise(flag::RUNTIME);
         }
+    }
+
+    /// Its `pthread_t`, as a number.
+    pub fn handle(&self) -> usize {
+        self.handle.load(Ordering::Relaxed)
     }
 
     pub fn start_routine(&self) -> usize {

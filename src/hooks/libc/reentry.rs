@@ -68,6 +68,20 @@ pub fn jumped() {
     }
 }
 
+/// Whether a call of this thread may have to be watched at all. Most calls outside of polls end
+/// here, in a handful of instructions without a jump: after a system call every jump is a slow
+/// one on processors that forget their branches in the kernel.
+///
+/// `hot`: a call that is made often and takes little, for which a thread without a runtime is not
+/// even asked about (`births::descent`).
+#[inline(always)]
+pub fn concerned(hot: bool) -> bool {
+    const USUAL: u32 = flag::TOUCHED | flag::DYING | flag::OURS;
+    let of_interest = if hot { USUAL | flag::UNASKED } else { USUAL };
+    ARMED.load(Ordering::Relaxed) != 0
+        && table::own().is_some_and(|slot| slot.flags() & of_interest == flag::TOUCHED)
+}
+
 /// The calling thread's slot, if its calls are watched here and now.
 #[inline(always)]
 pub fn watched() -> Option<&'static Slot> {

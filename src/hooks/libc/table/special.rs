@@ -2,33 +2,67 @@
 //!
 //! Calls: `observe`, `descriptors`, `births`, bare system calls; libc's `fileno` and `dirfd`.
 
-use super::{own_address, reals, Id};
+use super::{own_address, reals, Id, FUTEX_COMMAND};
 use crate::hooks::libc::look::{self, Look};
-use crate::hooks::libc::{descriptors, observe, reentry, start};
+use crate::hooks::libc::{births, descriptors, observe, reentry, start};
 use crate::hooks::tokio::Glance;
 use crate::slots::record::CallId;
-use crate::slots::slot::Slot;
+use crate::slots::slot::flag;
+use crate::slots::table as slots;
 use crate::sys::{clock, raw};
 use libc::{c_int, c_long, c_uint, c_ulong, pid_t, DIR, FILE};
 
-/// `syscall` is variadic; ours has fixed arguments, which the kernel's convention makes equal.
+/// Whether a scheduler looks at its driver between two polls, without waiting. It does so every 61
+/// polls: a few instructions and the jump into libc are all that it may cost.
 #[inline(always)]
-pub unsafe fn real_syscall(
-    number: c_long,
-    args: [usize; 6],
-    real: impl FnOnce() -> c_long,
-) -> c_long {
-    if reals::syscall.address().is_some() {
-        return real();
+pub fn turning(epfd: c_int, timeout: c_int) -> bool {
+    timeout == 0
+        && descriptors::is_driver(epfd)
+        && slots::own().is_some_and(|slot| {
+            let known = slot.has(flag::RUNTIME);
+            if known {
+                slot.turn();
+            }
+            known
+        })
+}
+
+/// `syscall` is variadic; ours has fixed arguments, which the kernel's convention makes equal.
+pub type Syscall =
+    unsafe extern "C-unwind" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
+
+unsafe fn real_syscall(number: c_long, args: [usize; 6]) -> c_long {
+    let [a, b, c, d, e, f] = args;
+    // SAFETY: the caller's own call, by libc's own function or, before it is found, the bare one.
+    unsafe {
+        match reals::syscall.address() {
+            Some(address) => {
+                core::mem::transmute::<usize, Syscall>(address)(number, a, b, c, d, e, f)
+            }
+            None => raw::to_libc(raw::syscall6(number, args)) as c_long,
+        }
     }
-    // SAFETY: the caller's own call.
-    raw::to_libc(unsafe { raw::syscall6(number, args) }) as c_long
+}
+
+/// Whether a futex' operation waits.
+#[inline(always)]
+pub fn is_wait(operation: usize) -> bool {
+    const WAIT_REQUEUE_PI: c_int = 11;
+    const LOCK_PI2: c_int = 13;
+    matches!(
+        (operation & FUTEX_COMMAND) as c_int,
+        libc::FUTEX_WAIT
+            | libc::FUTEX_WAIT_BITSET
+            | libc::FUTEX_LOCK_PI
+            | WAIT_REQUEUE_PI
+            | LOCK_PI2
+    )
 }
 
 /// A futex that is waited on.
 #[inline(never)]
-pub unsafe fn futex_wait(
-    slot: &'static Slot,
+pub unsafe extern "C-unwind" fn futex_wait(
+    number: c_long,
     a: usize,
     b: usize,
     c: usize,
@@ -36,27 +70,30 @@ pub unsafe fn futex_wait(
     e: usize,
     f: usize,
 ) -> c_long {
-    type Syscall = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
-    let real = || {
-        let real = || match reals::syscall.address() {
-            // SAFETY: libc's own function of this type, with the caller's own arguments.
-            Some(address) => unsafe {
-                core::mem::transmute::<usize, Syscall>(address)(libc::SYS_futex, a, b, c, d, e, f)
-            },
-            None => -1,
-        };
-        // SAFETY: the caller's own call.
-        unsafe { real_syscall(libc::SYS_futex, [a, b, c, d, e, f], real) }
-    };
-    // SAFETY: as above.
-    unsafe { observe::wait(slot, CallId(Id::syscall as u16), a, real) }
+    // SAFETY: the caller's own call.
+    let real = || unsafe { real_syscall(number, [a, b, c, d, e, f]) };
+    match reentry::watched() {
+        None => real(),
+        // SAFETY: as above.
+        Some(slot) => unsafe { observe::wait(slot, CallId(Id::syscall as u16), a, real) },
+    }
 }
 
-/// System calls by number that change what is known of descriptors, or end the process.
-#[inline(always)]
-pub fn by_number(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
+/// Any other call: some change what is known of descriptors or threads, or end the process.
+#[inline(never)]
+pub unsafe extern "C-unwind" fn by_number(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    let args = [a, b, c, d, e, f];
     let [a, b, ..] = args.map(|a| a as c_int);
     match number {
+        libc::SYS_getrandom => births::random_bytes(),
         libc::SYS_close => descriptors::forget(a),
         libc::SYS_close_range => descriptors::forget_range(a, b as c_uint as i64 as i32 & i32::MAX),
         libc::SYS_exit_group => {
@@ -66,7 +103,8 @@ pub fn by_number(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long
         }
         _ => {}
     }
-    let result = real();
+    // SAFETY: the caller's own call.
+    let result = unsafe { real_syscall(number, args) };
     match number {
         libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => descriptors::duplicated(result as c_int),
         libc::SYS_socket | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_epoll_create1 => {
@@ -164,7 +202,8 @@ pub unsafe fn directory(
     path: *const libc::c_char,
     real: impl FnOnce() -> *mut DIR,
 ) -> *mut DIR {
-    let stream = match reentry::watched() {
+    let watched = if reentry::concerned(true) { reentry::watched() } else { None };
+    let stream = match watched {
         None => real(),
         // SAFETY: the caller's own arguments.
         Some(slot) => unsafe {
