@@ -12,7 +12,7 @@
 //! | file-lock | task | by waits of one poll: deny over `threshold` |
 //! | pipe | task | by one call or the sum of a poll: deny over 100 ms |
 //! | pipe, reading what a child prints until it ends | task | process: deny over `threshold` |
-//! | pipe, std's word from the child that it just made | task | as spawn |
+//! | net, std's word from the child that it just made | task | as spawn |
 //! | stdio, spawn | task | by one call or the sum of a poll: warn over 100 ms |
 //! | spawn | below `tokio::process` | silent |
 //! | busy | task | by CPU time: warn over half of `busy_threshold`, deny over it |
@@ -116,8 +116,8 @@ fn by_length(rule: Rule, measured: Nanos) -> Level {
     }
 }
 
-/// Waiting on a child's pipes is waiting for the child; std's `fork` reads from a pipe whether the
-/// child found its program.
+/// Waiting on a child's pipes is waiting for the child. Where std forks, it then reads from a socket
+/// of its own whether the child found its program: that is part of starting it.
 fn category_of(call: &CallEvidence, stack: &Stack) -> Category {
     let near = |functions: &[&str]| {
         stack.frames.iter().take(12).any(|f| {
@@ -130,7 +130,7 @@ fn category_of(call: &CallEvidence, stack: &Stack) -> Category {
     };
     match call.category {
         Category::IoWait if near(&[]) => Category::Process,
-        Category::Pipe if near(&["spawn", "do_exec"]) => Category::Spawn,
+        Category::Net | Category::Pipe if near(&["spawn"]) => Category::Spawn,
         Category::Pipe if near(&["wait_with_output", "read2", "output"]) => Category::Process,
         category => category,
     }
@@ -426,7 +426,8 @@ mod tests {
     #[test]
     fn a_childs_pipes_are_judged_as_what_they_are_for() {
         let judged = |ms, symbol: &str| {
-            let j = classify_call(&call(Category::Pipe, ms), &below(symbol), &LIMITS);
+            let of = if symbol.ends_with("::spawn") { Category::Net } else { Category::Pipe };
+            let j = classify_call(&call(of, ms), &below(symbol), &LIMITS);
             (j.category, j.level)
         };
         for output in ["<std::process::Child>::wait_with_output", "std::process::wait_with_output"]

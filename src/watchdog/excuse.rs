@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 use crate::ids::{KernelTid, Nanos, ThreadNo};
+use crate::slots::slot::flag;
 use crate::slots::table;
 use crate::sys::schedstat;
 
@@ -88,7 +89,8 @@ fn snapshot(own: KernelTid) -> Vec<Other> {
         .enumerate()
         .filter_map(|(index, slot)| {
             let tid = slot.tid()?;
-            if tid == own {
+            // The watchdog holds nothing that others wait for.
+            if tid == own || slot.has(flag::OURS) {
                 return None;
             }
             let waited = schedstat::of(tid)?.waited;
