@@ -1,6 +1,6 @@
 //! One thread's slot.
 
-use super::label::Label;
+use super::label::{self, Label};
 use crate::ids::{KernelTid, Nanos, ScopeId, ThreadNo};
 use core::sync::atomic::{
     fence, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
@@ -104,6 +104,10 @@ pub struct Slot {
     tid: AtomicI32,
     no: AtomicU64,
     scope: AtomicU32,
+    /// The scope of the wrapped future that is being polled; 0: none is.
+    polled: AtomicU32,
+    /// How often a poll of a wrapped future began or ended.
+    polls: AtomicU32,
     label: AtomicU32,
     flags: AtomicU32,
     /// Odd: parked. Grows by two with each turn of the scheduler that we see.
@@ -140,6 +144,8 @@ impl Slot {
             tid: AtomicI32::new(0),
             no: AtomicU64::new(0),
             scope: AtomicU32::new(0),
+            polled: AtomicU32::new(0),
+            polls: AtomicU32::new(0),
             label: AtomicU32::new(0),
             flags: AtomicU32::new(0),
             beat: AtomicU32::new(0),
@@ -182,6 +188,7 @@ impl Slot {
     ) {
         self.no.store(no.0, Ordering::Relaxed);
         self.scope.store(scope.0, Ordering::Relaxed);
+        self.polled.store(0, Ordering::Relaxed);
         self.label.store(label.0, Ordering::Relaxed);
         self.flags.store(flags, Ordering::Relaxed);
         self.beat.store(0, Ordering::Relaxed);
@@ -223,8 +230,48 @@ impl Slot {
         ThreadNo(self.no.load(Ordering::Relaxed))
     }
 
+    /// Whose limits apply to what this thread does now: those of the wrapped future that it
+    /// polls, else its own scope's, else its test's.
+    #[inline]
     pub fn scope(&self) -> ScopeId {
+        let polled = self.polled.load(Ordering::Relaxed);
+        if polled != 0 {
+            return ScopeId(polled);
+        }
+        match self.own_scope() {
+            ScopeId::PROCESS => label::scope(self.label()),
+            own => own,
+        }
+    }
+
+    /// The scope of the thread itself, which threads that it makes inherit.
+    #[inline]
+    pub fn own_scope(&self) -> ScopeId {
         ScopeId(self.scope.load(Ordering::Relaxed))
+    }
+
+    /// Owner only: a poll of a wrapped future begins. Returns what [`Slot::leave_poll`] needs.
+    #[inline]
+    pub fn enter_poll(&self, scope: ScopeId) -> ScopeId {
+        self.leave_poll(scope)
+    }
+
+    /// Owner only: it ends, and what was polled before goes on.
+    #[inline]
+    pub fn leave_poll(&self, before: ScopeId) -> ScopeId {
+        let was = self.polled.load(Ordering::Relaxed);
+        self.polled.store(before.0, Ordering::Relaxed);
+        self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        ScopeId(was)
+    }
+
+    /// A number that stays the same as long as one and the same poll of a wrapped future runs;
+    /// 0: none does.
+    pub fn poll(&self) -> u32 {
+        match self.polled.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.polls.load(Ordering::Relaxed) | 1 << 31,
+        }
     }
 
     /// Owner only. Returns the scope before.

@@ -139,7 +139,7 @@ pub unsafe fn create(
         Some(slot) => {
             let born_of_main = if slot.has(flag::MAIN) { flag::BORN_OF_MAIN } else { 0 };
             let label = label(slot);
-            (slot.scope(), label, born_of_main | descent(slot))
+            (slot.own_scope(), label, born_of_main | descent(slot))
         }
         None => (ScopeId::PROCESS, Label::NONE, 0),
     };

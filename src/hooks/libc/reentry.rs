@@ -116,17 +116,23 @@ fn set(depth: usize) {
     }
 }
 
-/// Runs our own work on a user's thread with its calls unwatched. Not for interposed functions:
-/// it has a destructor.
+/// Runs our own work on a user's thread with its calls unwatched, and its time: it may run inside
+/// of a poll. Not for interposed functions: it has a destructor.
 pub fn unwatched<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(usize);
+    struct Restore(usize, u32);
     impl Drop for Restore {
         fn drop(&mut self) {
             set(self.0);
+            if let Some(slot) = table::own() {
+                slot.allow.store(self.1, Ordering::Relaxed);
+            }
         }
     }
-    let depth = table::own().map_or(0, |slot| slot.depth.load(Ordering::Relaxed));
-    let _restore = Restore(depth);
+    let Some(slot) = table::own() else { return f() };
+    // Relaxed: the thread's own; the watchdog may see it a look late.
+    let allow = slot.allow.load(Ordering::Relaxed);
+    let _restore = Restore(slot.depth.load(Ordering::Relaxed), allow);
     set(usize::MAX);
+    slot.allow.store(allow + 1, Ordering::Relaxed);
     f()
 }
