@@ -23,7 +23,7 @@ pub enum Level {
 pub struct Rule {
     /// Noted from this long on (`None`: never only noted).
     pub warn_over: Option<Nanos>,
-    /// Denied from this long on; zero: always.
+    /// Denied from this long on; zero: always (`None`: never denied).
     pub deny_over: Option<Nanos>,
 }
 
@@ -171,6 +171,12 @@ impl Limits {
             // waits of 23 ms were seen.
             Category::Sync => Rule { warn_over: Some(ms(10)), deny_over: Some(ms(100)) },
             Category::File => Rule { warn_over: Some(ms(10)), deny_over: Some(ms(100)) },
+            Category::FileLock => Rule { warn_over: None, deny_over: Some(self.threshold) },
+            Category::Pipe => Rule { warn_over: None, deny_over: Some(ms(100)) },
+            // Whoever runs the tests reads what they print.
+            Category::Stdio => Rule { warn_over: Some(ms(100)), deny_over: None },
+            // Beside four burners a core 8 of 60 starts took over 10 ms.
+            Category::Spawn => Rule { warn_over: Some(ms(100)), deny_over: None },
             Category::Busy => Rule {
                 warn_over: Some(Nanos(self.busy_threshold.0 / 2)),
                 deny_over: Some(self.busy_threshold),

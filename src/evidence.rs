@@ -30,6 +30,14 @@ pub enum Category {
     Sync,
     /// Regular files and directories.
     File,
+    /// Waiting for a lock on a file.
+    FileLock,
+    /// Pipes, FIFOs and event descriptors in blocking mode.
+    Pipe,
+    /// Terminals and the process' standard streams.
+    Stdio,
+    /// Starting a process.
+    Spawn,
     /// CPU work (no call).
     Busy,
     /// Asleep in something that is not intercepted.
@@ -38,7 +46,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, in the order of the tables.
-    pub const ALL: [Category; 11] = [
+    pub const ALL: [Category; 15] = [
         Category::Sleep,
         Category::Net,
         Category::IoWait,
@@ -48,6 +56,10 @@ impl Category {
         Category::Disk,
         Category::Sync,
         Category::File,
+        Category::FileLock,
+        Category::Pipe,
+        Category::Stdio,
+        Category::Spawn,
         Category::Busy,
         Category::Raw,
     ];
@@ -64,6 +76,10 @@ impl Category {
             Category::Disk => "disk",
             Category::Sync => "sync",
             Category::File => "file",
+            Category::FileLock => "file-lock",
+            Category::Pipe => "pipe",
+            Category::Stdio => "stdio",
+            Category::Spawn => "spawn",
             Category::Busy => "busy",
             Category::Raw => "raw",
         }

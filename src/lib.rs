@@ -39,9 +39,8 @@
 //! Linux on x86-64 with glibc; tokio 1.47 or newer. What works is tried when it is armed, and what
 //! does not is said once; `require = true` makes it a failure.
 //!
-//! It does not see system calls that go around libc; pipes, terminals, file locks and calls on file
-//! names, other than as a hold; sleeps that its signal would cut short, which it leaves alone. A
-//! poll that mixes CPU work with tokio operations that are ready at once is at most a note, since it
+//! It does not see system calls that go around libc; sleeps that its signal would cut short and that
+//! are none of the calls it defines, which it leaves alone. A poll that mixes CPU work with tokio operations that are ready at once is at most a note, since it
 //! cannot be told for certain from many short polls. The whole list is in the repository, in
 //! `docs/architecture.md`.
 //!
@@ -85,7 +84,8 @@
 //! # Reading a report
 //!
 //! [`report::model::Report`] is the judged result as plain data, [`evidence::Category`] the word in
-//! brackets of each finding, [`config::Limits`] what it was held against.
+//! brackets of each finding, [`config::Limits`] what it was held against. What each category is, why
+//! it blocks and what to write instead stands in [`categories`].
 #![warn(missing_docs)]
 
 // The modules stand in the order in which data flows. docs/architecture.md says who may import whom.
@@ -117,6 +117,8 @@ mod symbolize;
 mod verdict;
 
 pub mod report;
+#[doc(inline)]
+pub use report::pages as categories;
 
 mod known;
 

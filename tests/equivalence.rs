@@ -76,6 +76,9 @@ macro_rules! note {
     ($log:expr, $($text:tt)*) => {{ let _ = write!($log, " {}", format_args!($($text)*)); }};
 }
 
+#[path = "equivalence/files.rs"]
+mod files;
+
 struct Pipe(c_int, c_int);
 
 fn pipe(flags: c_int) -> Pipe {
@@ -145,6 +148,14 @@ const SCENARIOS: &[Scenario] = &[
     ("infrastructure", infrastructure),
     ("syscall", syscalls),
     ("bad pointers", bad_pointers),
+    ("stat and its kin", files::stats),
+    ("changes by name", files::changes),
+    ("directories", files::directories),
+    ("file locks", files::file_locks),
+    ("pipes", files::pipes),
+    ("events", files::events),
+    ("starts of processes", files::starts),
+    ("random bytes", random_bytes),
 ];
 
 fn sleeps(lib: Lib, log: &mut String) {
@@ -240,6 +251,24 @@ fn interrupted(lib: Lib, log: &mut String) {
             unsafe { libc::FD_ISSET(p.0, &set) },
             (900..=1000).contains(&wait.tv_sec)
         );
+        let path = temp("interrupted");
+        let open = || unsafe {
+            libc::open(path.as_ptr(), libc::O_CREAT | libc::O_RDWR | libc::O_CLOEXEC, 0o600)
+        };
+        let (one, other) = (open(), open());
+        assert_eq!(unsafe { libc::flock(one, libc::LOCK_EX) }, 0);
+        let rc = call!(log, lib, "flock", (c_int, c_int) -> c_int, other, libc::LOCK_EX);
+        note!(log, "{rc}");
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = libc::F_WRLCK as i16;
+        assert_eq!(unsafe { libc::fcntl(one, libc::F_OFD_SETLK, &mut lock) }, 0);
+        let rc = call!(log, lib, "fcntl", (c_int, c_int, *mut libc::flock) -> c_int, other, libc::F_OFD_SETLKW, &mut lock);
+        note!(log, "{rc}");
+        unsafe {
+            libc::close(one);
+            libc::close(other);
+            libc::unlink(path.as_ptr());
+        }
     });
 }
 
@@ -1353,6 +1382,16 @@ fn syscalls(lib: Lib, log: &mut String) {
     note!(log, "{results:?}");
 }
 
+fn random_bytes(lib: Lib, log: &mut String) {
+    let mut buf = [0u8; 64];
+    let b: *mut c_void = buf.as_mut_ptr().cast();
+    for (len, flags) in [(64, 0), (64, libc::GRND_NONBLOCK), (0, 0), (8, 1 << 20)] {
+        let rc =
+            call!(log, lib, "getrandom", (*mut c_void, size_t, c_uint) -> ssize_t, b, len, flags);
+        note!(log, "{rc} {}", buf.iter().any(|b| *b != 0));
+    }
+}
+
 fn bad_pointers(lib: Lib, log: &mut String) {
     let bad = std::ptr::without_provenance::<i8>(1);
     let rc = call!(log, lib, "open", (*const i8, c_int, libc::mode_t) -> c_int, bad, 0, 0);
@@ -1468,4 +1507,33 @@ fn switched_off() {
     alone("switched_off", &[("STALLHOUND", "off")], || {
         recorded(|| in_a_task(multi_thread()));
     });
+}
+
+/// Rows that no scenario calls by itself, and why.
+const ELSEWHERE: &[&str] = &[
+    "sync",           // waits for every disk of the machine
+    "pthread_create", // each scenario's threads; `tests/hygiene.rs`
+    "longjmp",
+    "_longjmp",
+    "siglongjmp",
+    "__longjmp_chk",
+    "pthread_exit",
+    "_exit",
+    "_Exit",
+];
+
+#[test]
+fn every_row_of_the_table_is_called() {
+    let table = include_str!("../src/hooks/libc/table.rs");
+    let here = concat!(include_str!("equivalence.rs"), include_str!("equivalence/files.rs"));
+    let rows = table.lines().filter_map(|l| {
+        let l = l.strip_prefix("        ")?;
+        let l = l.strip_prefix('"').and_then(|l| l.split_once("\" ")).map_or(l, |(_, l)| l);
+        Some(l.strip_prefix("fn ")?.split_once('(')?.0)
+    });
+    let rows: Vec<_> = rows.filter(|name| !name.contains('$')).collect();
+    assert!(rows.len() > 150, "only {} rows were found", rows.len());
+    let called = |name: &&str| here.contains(&format!("\"{name}\"")) || ELSEWHERE.contains(name);
+    let missing: Vec<_> = rows.iter().filter(|name| !called(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -134,7 +134,29 @@ fn intercepted_calls_allocate_nothing() {
                             let mut t = libc::timespec { tv_sec: 0, tv_nsec: 11_000_000 };
                             libc::syscall(libc::SYS_futex, &word, libc::FUTEX_WAIT, 1, &mut t);
                             libc::close(libc::epoll_create1(0));
+                            let mut ends = [0; 2];
+                            libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC);
+                            libc::write(ends[1], c"abcd".as_ptr().cast(), 4);
+                            libc::read(ends[0], a.as_mut_ptr().cast(), 4);
+                            libc::close(ends[0]);
+                            libc::close(ends[1]);
+                            let mut seen: libc::stat = std::mem::zeroed();
+                            libc::stat(c"/etc/passwd".as_ptr(), &mut seen);
+                            libc::access(c"/nonexistent".as_ptr(), libc::R_OK);
+                            libc::flock(fds[0], libc::LOCK_SH | libc::LOCK_NB);
+                            let lock = libc::open(c"/etc/passwd".as_ptr(), libc::O_RDONLY, 0);
+                            libc::flock(lock, libc::LOCK_SH);
+                            libc::close(lock);
                         }
+                        // A read from a pipe that is long enough to be recorded.
+                        let timer = libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC);
+                        let mut soon: libc::itimerspec = std::mem::zeroed();
+                        soon.it_value.tv_nsec = 12_000_000;
+                        libc::timerfd_settime(timer, 0, &soon, null_mut());
+                        let mut count = 0u64;
+                        libc::read(timer, (&mut count as *mut u64).cast(), 8);
+                        assert_eq!(count, 1);
+                        libc::close(timer);
                         assert_eq!(ALLOCATIONS.get(), before, "round {round}");
                     }
                     libc::close(fds[0]);

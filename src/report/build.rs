@@ -136,7 +136,7 @@ fn of_call(
 ) -> Finding {
     let cpu = call.cpu.map(|c| Nanos(c.0));
     let asleep = match (call.category, call.summed) {
-        (Category::File, _) | (_, Some(_)) => None,
+        (Category::File | Category::Spawn, _) | (_, Some(_)) => None,
         _ => Some(call.max.saturating_sub(call.excused).saturating_sub(cpu.unwrap_or_default())),
     };
     let mut finding = blank(&stack, judgement, names);

@@ -1,6 +1,7 @@
 //! What happened, and what to write instead: the wording of headlines and hints, in one place.
 #![forbid(unsafe_code)]
 
+use super::pages::{page, When};
 use super::units::time;
 use crate::evidence::{Category, Origin, Stack};
 use crate::ids::Nanos;
@@ -79,6 +80,15 @@ pub fn headline(e: &Event<'_>) -> String {
         (Category::Disk, _) => "waited for the disk".into(),
         (Category::Sync, _) => format!("waited for {}", waited_for(e.stack)),
         (Category::File, _) => "did file I/O on its worker".into(),
+        (Category::FileLock, _) => "waited for a file lock".into(),
+        (Category::Pipe, Some("write" | "writev" | "vmsplice")) => {
+            "waited to write to a pipe".into()
+        }
+        (Category::Pipe, Some("read" | "readv")) => "waited to read from a pipe".into(),
+        (Category::Pipe, _) => "waited for the other end of a pipe".into(),
+        (Category::Stdio, Some("read" | "readv")) => "waited for standard input".into(),
+        (Category::Stdio, _) => "waited for its output to be read".into(),
+        (Category::Spawn, _) => "started a process on its worker".into(),
         (Category::Busy, _) => "computed on its worker".into(),
         (Category::Raw, _) => "was asleep on its worker".into(),
     };
@@ -95,51 +105,19 @@ pub fn headline(e: &Event<'_>) -> String {
     text
 }
 
-/// What fits this call, this length and this stack.
+/// What fits this call, this length and this stack: a line of the category's page.
 pub fn help(e: &Event<'_>) -> String {
-    let near = |words: &[&str]| {
-        e.stack.frames.iter().take(40).any(|f| words.iter().any(|w| f.symbol.contains(w)))
+    let fits = |when: When| match when {
+        When::Any => true,
+        When::Near(words) => {
+            e.stack.frames.iter().take(40).any(|f| words.iter().any(|w| f.symbol.contains(w)))
+        }
+        When::Call(functions) => e.call.is_some_and(|call| functions.contains(&call)),
+        When::Summed => e.summed.is_some(),
+        When::Short => e.time < Nanos::from_millis(10),
     };
-    let long = e.time >= Nanos::from_millis(10);
-    let text = match e.category {
-        Category::Sleep if near(&["sqlite3", "rusqlite"]) => {
-            "the database's busy handler sleeps: do the query in `spawn_blocking`, or give the connection a thread of its own"
-        }
-        Category::Sleep => return match e.summed {
-            Some(_) => "`tokio::time::sleep(…).await`, or an interval, instead of many short sleeps".into(),
-            None => format!("`tokio::time::sleep({}).await`", duration(e.time)),
-        },
-        Category::Net if near(&["reqwest::blocking", "ureq::", "attohttpc", "minreq"]) => {
-            "use an asynchronous HTTP client here (reqwest, hyper); this one blocks its thread"
-        }
-        Category::Net if near(&["postgres::", "mysql::", "redis::"]) => {
-            "use the driver's asynchronous side, or do the query in `spawn_blocking`"
-        }
-        Category::Net => "`tokio::net::TcpStream` (or `UnixStream`, `UdpSocket`) and `.await`; `spawn_blocking` if the code is not yours",
-        Category::IoWait => "`tokio::io::unix::AsyncFd` waits for a descriptor without holding a worker",
-        Category::Dns => "`tokio::net::lookup_host(…).await`; connecting by name with tokio's or an asynchronous client's own connect does it for you",
-        Category::Process => "`tokio::process::Command`, and `.await` its output or status",
-        Category::Join => "let the thread send its result through `tokio::sync::oneshot`, or join it in `spawn_blocking`",
-        Category::Disk => "do the write and its sync in one `spawn_blocking`, or hand them to a writer thread; syncing costs what the disk costs",
-        Category::Sync if near(&["mpsc", "mpmc", "crossbeam_channel", "flume"]) => {
-            "`tokio::sync::mpsc` (or `oneshot`, `watch`), whose `recv().await` lets other tasks run"
-        }
-        Category::Sync if near(&["rayon"]) => {
-            "start it with `rayon::spawn` and await a `tokio::sync::oneshot`; `install` and `join` wait on this thread"
-        }
-        Category::Sync => "hold the lock for less time (no I/O and no long work under it); where it must be held over an `.await`, `tokio::sync::Mutex`",
-        Category::File if long => "`tokio::fs`, or all of the file work in one `spawn_blocking`",
-        Category::File => "one `spawn_blocking` around all of it; `tokio::fs` pays a hop for each call",
-        Category::Busy if near(&["drop_in_place", "Drop>::drop"]) => {
-            "drop it elsewhere: `spawn_blocking(move || drop(value))`, or a thread that collects what is done with"
-        }
-        Category::Busy if near(&["poll_next", "futures_util::stream", "StreamExt"]) => {
-            "the loop never yields because its stream is always ready: `tokio::task::yield_now().await` (or `consume_budget`) every so often, and heavy items to a pool"
-        }
-        Category::Busy => "hand the work to a pool made for it (rayon, or `spawn_blocking` with a bound), or do it in pieces with `tokio::task::yield_now().await` between",
-        Category::Raw => "find the asynchronous twin of this call, or do it in `spawn_blocking`",
-    };
-    text.to_owned()
+    let hint = page(e.category).hints.iter().find(|h| fits(h.when));
+    hint.map_or_else(String::new, |h| h.text.replace("{time}", &duration(e.time)))
 }
 
 /// A duration as people write it in code.
@@ -151,5 +129,57 @@ fn duration(t: Nanos) -> String {
         format!("Duration::from_millis({ms})")
     } else {
         format!("Duration::from_micros({})", (t.0 / 1000).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::Frame;
+
+    fn line(category: Category, call: Option<&'static str>, ms: u64, near: &str) -> String {
+        let frame = Frame {
+            function: near.into(),
+            symbol: near.into(),
+            file: None,
+            line: None,
+            column: None,
+            inlined: false,
+            origin: Origin::Foreign,
+        };
+        let stack = Stack { frames: vec![frame], truncated: false };
+        help(&Event {
+            category,
+            context: Context::Task,
+            call,
+            object: None,
+            time: Nanos::from_millis(ms),
+            count: 1,
+            summed: None,
+            running: false,
+            stack: &stack,
+        })
+    }
+
+    #[test]
+    fn the_reports_line_is_one_of_the_categorys_page() {
+        for category in Category::ALL {
+            let text = line(category, None, 50, "app::f");
+            let last = page(category).hints.last().expect("a line").text;
+            assert_eq!(text, last.replace("{time}", "Duration::from_millis(50)"), "{category:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_near_or_called_chooses_the_line() {
+        assert!(line(Category::Sleep, None, 5, "sqlite3_step").contains("busy handler"));
+        assert!(line(Category::Stdio, Some("read"), 200, "app::f").contains("standard input"));
+        assert!(line(Category::Stdio, Some("write"), 200, "app::f").contains("behind a channel"));
+        assert!(
+            line(Category::Pipe, None, 200, "std::process::ChildStdout").contains("tokio::process")
+        );
+        assert!(line(Category::Spawn, Some("fork"), 200, "app::f").contains("pre_exec"));
+        assert!(line(Category::File, None, 5, "app::f").starts_with("one `spawn_blocking`"));
+        assert!(line(Category::File, None, 50, "app::f").starts_with("`tokio::fs`"));
     }
 }

@@ -6,5 +6,6 @@ pub mod hot;
 #[cfg(test)]
 mod looks;
 pub mod model;
+pub mod pages;
 pub mod text;
 pub mod units;

@@ -48,8 +48,14 @@ pub enum ObjectKind {
     None,
     /// `number` is a descriptor, `bytes` its path.
     Descriptor,
+    /// As `Descriptor`, of a pipe or an event descriptor.
+    Pipe,
+    /// As `Descriptor`, of a terminal or a standard stream.
+    Standard,
     /// `bytes` is a path.
     Path,
+    /// As `Path`, of a FIFO.
+    Fifo,
     /// `number` is a descriptor, `bytes` the local address and, from `ADDRESS` on, the peer's.
     Stream,
     /// As `Stream`, of a datagram socket.

@@ -18,6 +18,8 @@ pub enum Inside {
     Wait = 2,
     /// A call that is only timed (files, datagrams); whether a poll runs was not asked.
     Timed = 3,
+    /// As `Timed`, of a call that waits for somebody else: a pipe, a terminal, a file lock.
+    Other = 4,
 }
 
 impl Inside {
@@ -26,6 +28,7 @@ impl Inside {
             1 => Inside::Call,
             2 => Inside::Wait,
             3 => Inside::Timed,
+            4 => Inside::Other,
             _ => Inside::Nothing,
         }
     }
@@ -92,7 +95,7 @@ impl Sum {
 }
 
 /// Kinds of short calls that are added up, by index into [`Slot::sums`].
-pub const SUM_KINDS: usize = 3;
+pub const SUM_KINDS: usize = 7;
 
 /// One thread. All fields but the last two are written by the thread itself.
 #[derive(Debug)]

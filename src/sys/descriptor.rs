@@ -12,30 +12,78 @@ pub enum Kind {
     Stream = 2,
     /// A datagram socket (UDP, unix datagram).
     Datagram = 3,
-    /// Anything else: pipe, terminal, eventfd, netlink, epoll, ….
+    /// Anything else: devices, netlink, epoll, ….
     Other = 4,
+    /// A pipe or FIFO, or an eventfd, timerfd, signalfd, inotify.
+    Pipe = 5,
+    /// A terminal, or what the process has as its standard input, output or error stream.
+    Standard = 6,
+}
+
+/// The highest number of a standard stream.
+const STANDARD: i32 = 2;
+
+fn stat(fd: i32) -> Option<libc::stat> {
+    // SAFETY: the pointer is to a local of the right size, which the kernel fills.
+    unsafe {
+        let mut st: libc::stat = core::mem::zeroed();
+        let rc = syscall(libc::SYS_fstat, [fd as usize, &mut st as *mut _ as usize]);
+        (rc == 0).then_some(st)
+    }
 }
 
 /// Asks the kernel (fstat, and getsockopt for sockets). `None`: not open.
 pub fn kind(fd: i32) -> Option<Kind> {
-    // SAFETY: all pointers are to locals of the right size.
+    let st = stat(fd)?;
+    let kind = match st.st_mode & libc::S_IFMT {
+        // Files of /proc and /sys are regular files too, but nothing to wait for.
+        libc::S_IFREG | libc::S_IFDIR if !pseudo(fd) => Kind::File,
+        libc::S_IFSOCK => match (option(fd, libc::SO_DOMAIN), option(fd, libc::SO_TYPE)) {
+            (_, Some(libc::SOCK_STREAM | libc::SOCK_SEQPACKET)) => Kind::Stream,
+            (Some(libc::AF_INET | libc::AF_INET6 | libc::AF_UNIX), Some(libc::SOCK_DGRAM)) => {
+                Kind::Datagram
+            }
+            _ => Kind::Other,
+        },
+        libc::S_IFIFO if is_standard(&st) => Kind::Standard,
+        // Nothing that has a name: what can be read of these is an event.
+        libc::S_IFIFO | 0 => Kind::Pipe,
+        libc::S_IFCHR if terminal(fd) => Kind::Standard,
+        _ => Kind::Other,
+    };
+    Some(match kind {
+        Kind::Other => kind,
+        _ if fd <= STANDARD => Kind::Standard,
+        _ => kind,
+    })
+}
+
+/// Whether a pipe is another name of one of the standard streams.
+fn is_standard(pipe: &libc::stat) -> bool {
+    let same = |st: libc::stat| st.st_dev == pipe.st_dev && st.st_ino == pipe.st_ino;
+    (0..=STANDARD).any(|fd| stat(fd).is_some_and(same))
+}
+
+fn terminal(fd: i32) -> bool {
+    // SAFETY: the pointer is to a local larger than the kernel's `termios`.
+    unsafe {
+        let mut settings: libc::termios = core::mem::zeroed();
+        let args = [fd as usize, libc::TCGETS as usize, &mut settings as *mut _ as usize];
+        syscall(libc::SYS_ioctl, args) == 0
+    }
+}
+
+/// Whether a path names a FIFO.
+///
+/// # Safety
+///
+/// - `path` is null-terminated.
+pub unsafe fn is_fifo(path: *const libc::c_char) -> bool {
+    // SAFETY: null-terminated by the contract; `st` is a local of the right size.
     unsafe {
         let mut st: libc::stat = core::mem::zeroed();
-        if syscall(libc::SYS_fstat, [fd as usize, &mut st as *mut _ as usize]) < 0 {
-            return None;
-        }
-        Some(match st.st_mode & libc::S_IFMT {
-            // Files of /proc and /sys are regular files too, but nothing to wait for.
-            libc::S_IFREG | libc::S_IFDIR if !pseudo(fd) => Kind::File,
-            libc::S_IFSOCK => match (option(fd, libc::SO_DOMAIN), option(fd, libc::SO_TYPE)) {
-                (_, Some(libc::SOCK_STREAM | libc::SOCK_SEQPACKET)) => Kind::Stream,
-                (Some(libc::AF_INET | libc::AF_INET6 | libc::AF_UNIX), Some(libc::SOCK_DGRAM)) => {
-                    Kind::Datagram
-                }
-                _ => Kind::Other,
-            },
-            _ => Kind::Other,
-        })
+        syscall(libc::SYS_stat, [path as usize, &mut st as *mut _ as usize]) == 0
+            && st.st_mode & libc::S_IFMT == libc::S_IFIFO
     }
 }
 

@@ -9,11 +9,17 @@
 //! | datagrams | task | deny over 10 ms |
 //! | sync | task | by one wait, never by a sum: warn from 10 ms, deny from 100 ms |
 //! | file | task | by one call or the sum of a poll: warn over 10 ms, deny over 100 ms |
+//! | file-lock | task | by waits of one poll: deny over `threshold` |
+//! | pipe | task | by one call or the sum of a poll: deny over 100 ms |
+//! | pipe, reading what a child prints until it ends | task | process: deny over `threshold` |
+//! | net, std's word from the child that it just made | task | as spawn |
+//! | stdio, spawn | task | by one call or the sum of a poll: warn over 100 ms |
+//! | spawn | below `tokio::process` | silent |
 //! | busy | task | by CPU time: warn over half of `busy_threshold`, deny over it |
 //! | raw | task | by time asleep: deny over `threshold`; lock-like: as sync |
 //! | any of these | root future of a current-thread runtime, library code | as in a task |
 //! | any of these | the same, test code or no code of the workspace | at most warn |
-//! | sync | root future: a lock that serialises tests, most likely | at most warn |
+//! | sync, file-lock | root future: a lock that serialises tests, most likely | at most warn |
 //! | sync, raw | the allocator's or the runtime's own lock | silent |
 //! | any of these | shutdown, one-time initialisation, identity only probable | at most warn |
 //! | preempted: neither CPU time nor time asleep over its limit | anywhere | silent |
@@ -60,6 +66,8 @@ pub fn classify_call(call: &CallEvidence, stack: &Stack, limits: &Limits) -> Jud
             _ => (limits.rule(category), measured),
         },
         Category::Net if datagram => (over(limits.threshold), measured),
+        // Whether the child had ended already is not known; that it took long is.
+        Category::Process if call.category == Category::Pipe => (over(limits.threshold), measured),
         _ => (limits.rule(category), measured),
     };
     let level = by_length(rule, measured);
@@ -109,15 +117,22 @@ fn by_length(rule: Rule, measured: Nanos) -> Level {
     }
 }
 
-/// Waiting on a child's pipes is waiting for the child.
+/// Waiting on a child's pipes is waiting for the child. Where std forks, it then reads from a socket
+/// of its own whether the child found its program: that is part of starting it.
 fn category_of(call: &CallEvidence, stack: &Stack) -> Category {
-    let child = |f: &crate::evidence::Frame| {
-        f.symbol.contains("std::process::") || f.symbol.contains("std::sys::process::")
+    let near = |functions: &[&str]| {
+        stack.frames.iter().take(12).any(|f| {
+            let symbol = f.symbol.trim_start_matches('<');
+            let of_std = symbol.starts_with("std::process::")
+                || symbol.starts_with("std::sys::") && symbol.contains("::process::");
+            let last = symbol.rsplit("::").next().unwrap_or_default();
+            of_std && (functions.is_empty() || functions.contains(&last))
+        })
     };
     match call.category {
-        Category::IoWait | Category::File if stack.frames.iter().take(12).any(child) => {
-            Category::Process
-        }
+        Category::IoWait if near(&[]) => Category::Process,
+        Category::Net | Category::Pipe if near(&["spawn"]) => Category::Spawn,
+        Category::Pipe if near(&["wait_with_output", "read2", "output"]) => Category::Process,
         category => category,
     }
 }
@@ -169,7 +184,7 @@ fn finish(
         | Context::BlockingPool
         | Context::Scheduler => lower(Level::Allow, "may block"),
     }
-    if context == Context::RootLoop && category == Category::Sync {
+    if context == Context::RootLoop && matches!(category, Category::Sync | Category::FileLock) {
         // Tests that must not overlap take a lock like this, whoever's code takes it.
         lower(Level::Warn, "a lock in the root future");
     }
@@ -178,6 +193,9 @@ fn finish(
     }
     if matches!(category, Category::Sync | Category::Raw) && exempt::is_tokios_own_wait(stack) {
         lower(Level::Allow, "the runtime's own lock");
+    }
+    if category == Category::Spawn && exempt::is_tokios_own_spawn(stack) {
+        lower(Level::Allow, "tokio starts children in the poll");
     }
     if let Some(allowance) = exempt::allowance(category, context, stack) {
         match allowance.grant {
@@ -319,6 +337,16 @@ mod tests {
                 assert_eq!(level(&call(category, ms), &task), expected, "{category:?} {ms}");
             }
         }
+        for (category, limit, over) in [
+            (Category::FileLock, 10, Level::Deny),
+            (Category::Pipe, 100, Level::Deny),
+            (Category::Stdio, 100, Level::Warn),
+            (Category::Spawn, 100, Level::Warn),
+        ] {
+            assert_eq!(level(&call(category, limit), &task), Level::Allow, "{category:?}");
+            assert_eq!(level(&call(category, limit + 1), &task), over, "{category:?}");
+            assert_eq!(level(&call(category, 60_000), &task), over, "{category:?}");
+        }
         for (cpu, expected) in
             [(25, Level::Allow), (26, Level::Warn), (50, Level::Warn), (51, Level::Deny)]
         {
@@ -421,6 +449,47 @@ mod tests {
         assert_eq!(j.category, Category::Process);
     }
 
+    fn below(symbol: &str) -> Stack {
+        let mut s = stack(false, POLL);
+        s.frames.insert(0, frame(symbol, Origin::Std));
+        s
+    }
+
+    #[test]
+    fn a_childs_pipes_are_judged_as_what_they_are_for() {
+        let judged = |ms, symbol: &str| {
+            let of = if symbol.ends_with("::spawn") { Category::Net } else { Category::Pipe };
+            let j = classify_call(&call(of, ms), &below(symbol), &LIMITS);
+            (j.category, j.level)
+        };
+        for output in ["<std::process::Child>::wait_with_output", "std::process::wait_with_output"]
+        {
+            assert_eq!(judged(11, output), (Category::Process, Level::Deny));
+            assert_eq!(judged(10, output), (Category::Process, Level::Allow));
+        }
+        for spawn in
+            ["<std::sys::process::unix::unix::Command>::spawn", "std::process::Command::spawn"]
+        {
+            assert_eq!(judged(60, spawn), (Category::Spawn, Level::Allow));
+            assert_eq!(judged(5000, spawn), (Category::Spawn, Level::Warn));
+        }
+        let own = "<std::process::ChildStdout as std::io::Read>::read";
+        assert_eq!(judged(60, own), (Category::Pipe, Level::Allow));
+        assert_eq!(judged(101, own), (Category::Pipe, Level::Deny));
+    }
+
+    #[test]
+    fn tokio_starts_children_in_the_poll() {
+        let long = call(Category::Spawn, 5000);
+        assert_eq!(level(&long, &below("std::process::Command::spawn")), Level::Warn);
+        let mut s = below("std::process::Command::spawn");
+        let tokio = Origin::Tokio { version: "1".into() };
+        s.frames.insert(1, frame("<tokio::process::Command>::spawn", tokio));
+        assert_eq!(level(&long, &s), Level::Allow);
+        let other = call(Category::Disk, 1);
+        assert_eq!(level(&other, &s), Level::Deny, "nothing else is excused there");
+    }
+
     /// The level as the table states it, written a second time, the other way round: from the
     /// rows that silence to those that fail.
     fn naive(
@@ -435,12 +504,15 @@ mod tests {
             Category::Sync | Category::File if ms > 100 => Level::Deny,
             Category::Sync | Category::File if ms > 10 => Level::Warn,
             Category::Sync | Category::File => Level::Allow,
+            Category::FileLock if ms <= 10 => Level::Allow,
+            Category::Pipe | Category::Stdio | Category::Spawn if ms <= 100 => Level::Allow,
+            Category::Stdio | Category::Spawn => Level::Warn,
             _ => Level::Deny,
         };
         if marker == PLACE {
             return Level::Allow;
         }
-        let locked_root = marker == ROOT && category == Category::Sync;
+        let locked_root = marker == ROOT && matches!(category, Category::Sync | Category::FileLock);
         let softened =
             (marker == ROOT && test_code) || locked_root || !certain || cap == Level::Warn;
         if softened && level == Level::Deny {
@@ -453,7 +525,8 @@ mod tests {
     fn the_table_holds_for_all_inputs() {
         use Category::*;
         let mut looked_at = 0;
-        for category in [Sleep, Net, IoWait, Dns, Process, Join, Disk, Sync, File] {
+        let all = Category::ALL.into_iter().filter(|c| !matches!(c, Busy | Raw));
+        for category in all {
             for ms in [0, 1, 9, 10, 11, 50, 99, 100, 101, 5000] {
                 for marker in [POLL, ROOT, PLACE] {
                     for test_code in [false, true] {
@@ -483,6 +556,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(looked_at, 9 * 10 * 3 * 2 * 2 * 2);
+        assert_eq!(looked_at, 13 * 10 * 3 * 2 * 2 * 2);
     }
 }

@@ -51,7 +51,8 @@ pub const ALLOWANCES: &[Allowance] = &[
         reason: "a panic is being reported",
         ..ALL
     },
-    Allowance { functions: &["std::io::stdio::", "std::io::stdio"], reason: "printing", ..ALL },
+    // Not reading: see `prints`.
+    Allowance { functions: PRINTING, reason: "printing", ..ALL },
     Allowance {
         functions: &[
             "std::thread::available_parallelism",
@@ -115,6 +116,16 @@ pub const ALLOWANCES: &[Allowance] = &[
     },
 ];
 
+const PRINTING: &[&str] = &["std::io::stdio::", "std::io::stdio"];
+
+/// Whether a frame of std's standard streams prints: the other thing to do there is to wait for
+/// somebody to type.
+fn prints(frame: &Frame) -> bool {
+    let last = frame.function.rsplit("::").next().unwrap_or_default();
+    let reads = ["read", "fill_buf", "lines", "next"].iter().any(|f| last.starts_with(f));
+    !reads && !frame.function.contains("Stdin")
+}
+
 /// Whether a frame's function begins with one of the paths.
 fn is_below(frame: &Frame, functions: &[&str]) -> bool {
     let name = frame.function.trim_start_matches(['<', '&']);
@@ -144,7 +155,9 @@ pub fn allowance(
             a.grant == grant
                 && a.category.is_none_or(|c| c == category)
                 && (!a.root_only || context == Context::RootLoop)
-                && frames.iter().any(|f| is_below(f, a.functions))
+                && frames
+                    .iter()
+                    .any(|f| is_below(f, a.functions) && (a.functions != PRINTING || prints(f)))
         })
     };
     matching(Grant::Nothing).or_else(|| matching(Grant::Note))
@@ -173,6 +186,15 @@ pub fn is_tokios_own_wait(stack: &Stack) -> bool {
             ]
             .iter()
             .any(|b| f.symbol.contains(b))
+    })
+}
+
+/// Whether a child is started by tokio's own `Command`: it does that in the poll, and there is no
+/// other way to have it.
+pub fn is_tokios_own_spawn(stack: &Stack) -> bool {
+    stack.frames.iter().any(|f| {
+        matches!(f.origin, Origin::Tokio { .. })
+            && f.function.trim_start_matches('<').starts_with("tokio::process::")
     })
 }
 
@@ -255,6 +277,29 @@ mod tests {
             "app::f",
         ];
         assert_eq!(grant(&both), Some(Grant::Nothing));
+    }
+
+    #[test]
+    fn printing_is_silent_and_reading_is_not() {
+        let judged = |symbol: &str| {
+            let s = stack(&["read", symbol, "app::f", POLL]);
+            allowance(Category::Stdio, Context::Task, &s).map(|a| a.grant)
+        };
+        for prints in [
+            "std::io::stdio::_print",
+            "<std::io::stdio::StdoutLock as std::io::Write>::write_all",
+            "<&std::io::stdio::Stderr as std::io::Write>::write_fmt",
+            "std::io::stdio::write",
+        ] {
+            assert_eq!(judged(prints), Some(Grant::Nothing), "{prints}");
+        }
+        for reads in [
+            "<std::io::stdio::Stdin>::read_line",
+            "<std::io::stdio::StdinLock as std::io::BufRead>::fill_buf",
+            "std::io::stdio::read_line",
+        ] {
+            assert_eq!(judged(reads), None, "{reads}");
+        }
     }
 
     #[test]

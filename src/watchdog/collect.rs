@@ -174,6 +174,8 @@ fn keep_or_take<T: Clone>(taken: bool, value: &T, out: &mut Vec<T>) -> bool {
 fn category_of(listed: Category, object: ObjectKind) -> Category {
     match (listed, object) {
         (Category::File, ObjectKind::Stream | ObjectKind::Datagram) => Category::Net,
+        (Category::File, ObjectKind::Pipe | ObjectKind::Fifo) => Category::Pipe,
+        (Category::File, ObjectKind::Standard) => Category::Stdio,
         _ => listed,
     }
 }
@@ -234,11 +236,11 @@ pub fn spell(object: &RawObject) -> Object {
     };
     match object.kind {
         ObjectKind::None => Object::None,
-        ObjectKind::Descriptor => Object::Fd {
+        ObjectKind::Descriptor | ObjectKind::Pipe | ObjectKind::Standard => Object::Fd {
             fd: object.number as i32,
             path: (object.len[0] > 0).then(|| text(0, object.len[0])),
         },
-        ObjectKind::Path => Object::Path(text(0, object.len[0])),
+        ObjectKind::Path | ObjectKind::Fifo => Object::Path(text(0, object.len[0])),
         ObjectKind::Host => Object::Host(text(0, object.len[0])),
         ObjectKind::Pid => Object::Pid(object.number as i32),
         ObjectKind::Futex => Object::Futex(object.number as usize),
@@ -339,11 +341,21 @@ mod tests {
     }
 
     #[test]
-    fn sockets_read_by_read_are_net() {
-        let mut c = Collected::new(names);
-        let mut r = Record::EMPTY;
-        r.object.kind = ObjectKind::Stream;
-        c.add(&r, Nanos::ZERO);
-        assert_eq!(c.take(ScopeId::PROCESS).0[0].category, Category::Net);
+    fn what_is_read_decides_the_category() {
+        for (kind, category) in [
+            (ObjectKind::Descriptor, Category::File),
+            (ObjectKind::Path, Category::File),
+            (ObjectKind::Stream, Category::Net),
+            (ObjectKind::Datagram, Category::Net),
+            (ObjectKind::Pipe, Category::Pipe),
+            (ObjectKind::Fifo, Category::Pipe),
+            (ObjectKind::Standard, Category::Stdio),
+        ] {
+            let mut c = Collected::new(names);
+            let mut r = Record::EMPTY;
+            r.object.kind = kind;
+            c.add(&r, Nanos::ZERO);
+            assert_eq!(c.take(ScopeId::PROCESS).0[0].category, category, "{kind:?}");
+        }
     }
 }

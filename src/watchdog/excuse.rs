@@ -4,11 +4,27 @@
 //! processor. Each holder of a contended lock must wake somebody through a futex when it lets go:
 //! the run-queue waits of all threads that did so meanwhile, and of the waiting thread itself, are
 //! subtracted, as are stalls of the whole machine and the time before the wait was noticed.
+//!
+//! Who writes to a pipe or gives a file lock back wakes nobody that way. There the run-queue waits
+//! of all other threads of this process are subtracted: too much rather than too little.
 #![forbid(unsafe_code)]
 
 use crate::ids::{KernelTid, Nanos, ThreadNo};
+use crate::slots::slot::flag;
 use crate::slots::table;
 use crate::sys::schedstat;
+
+/// For whom a call waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum For {
+    /// Nobody of this process: a file, a datagram, a child's start.
+    Nobody,
+    /// The holder of a lock, who wakes somebody when it lets go.
+    Holder,
+    /// Whoever is at the other end of a pipe or has the file lock: any thread of this process, if
+    /// it is none of another.
+    Anybody,
+}
 
 struct Other {
     index: usize,
@@ -25,22 +41,17 @@ pub struct Wait {
     noticed: Nanos,
     own: KernelTid,
     own_waited: Nanos,
+    whom: For,
     others: Vec<Other>,
     stalled: Nanos,
 }
 
 impl Wait {
-    /// Notes where everybody stands. `others`: the wait is for another thread.
-    pub fn notice(
-        thread: ThreadNo,
-        own: KernelTid,
-        since: Nanos,
-        now: Nanos,
-        others: bool,
-    ) -> Wait {
-        let others = if others { snapshot(own) } else { Vec::new() };
+    /// Notes where everybody stands.
+    pub fn notice(thread: ThreadNo, own: KernelTid, since: Nanos, now: Nanos, whom: For) -> Wait {
+        let others = if whom == For::Nobody { Vec::new() } else { snapshot(own) };
         let own_waited = schedstat::of(own).map_or(Nanos::ZERO, |s| s.waited);
-        Wait { thread, since, noticed: now, own, own_waited, others, stalled: Nanos::ZERO }
+        Wait { thread, since, noticed: now, own, own_waited, whom, others, stalled: Nanos::ZERO }
     }
 
     /// Whether this is the wait of that thread that began then.
@@ -58,7 +69,12 @@ impl Wait {
         let others = self
             .others
             .iter()
-            .filter(|o| slots.get(o.index).is_none_or(|s| s.no() != o.no || s.wakes() != o.wakes))
+            .filter(|o| {
+                let woke = |o: &Other| {
+                    slots.get(o.index).is_none_or(|s| s.no() != o.no || s.wakes() != o.wakes)
+                };
+                self.whom == For::Anybody || woke(o)
+            })
             .filter_map(|o| Some(schedstat::of(o.tid)?.waited.saturating_sub(o.waited)))
             .fold(Nanos::ZERO, |a, b| a + b);
         let own = schedstat::of(self.own)
@@ -73,7 +89,8 @@ fn snapshot(own: KernelTid) -> Vec<Other> {
         .enumerate()
         .filter_map(|(index, slot)| {
             let tid = slot.tid()?;
-            if tid == own {
+            // The watchdog holds nothing that others wait for.
+            if tid == own || slot.has(flag::OURS) {
                 return None;
             }
             let waited = schedstat::of(tid)?.waited;

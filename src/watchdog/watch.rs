@@ -3,7 +3,7 @@
 
 use super::cadence::Look;
 use super::collect::{self, Collected, Names};
-use super::excuse::{Closed, Wait};
+use super::excuse::{Closed, For, Wait};
 use super::track::{self, Hold, Relation, Seen};
 use crate::capture::arena::Buffer;
 use crate::capture::unwind::Unwinder;
@@ -194,9 +194,7 @@ impl Watch {
         self.waits.retain(|wait| {
             let on = slots.iter().any(|s| {
                 let (inside, since) = s.inside();
-                s.tid().is_some()
-                    && matches!(inside, Inside::Wait | Inside::Timed)
-                    && wait.is(s.no(), since)
+                s.tid().is_some() && is_timed(inside) && wait.is(s.no(), since)
             });
             if !on {
                 closed.add(wait);
@@ -287,10 +285,13 @@ impl Watch {
             t.last_call = since;
             t.announced = Nanos::ZERO;
         }
-        let timed = matches!(inside, Inside::Wait | Inside::Timed);
-        if timed && held >= tick && !self.waits.iter().any(|w| w.is(slot.no(), since)) {
-            let others = inside == Inside::Wait;
-            self.waits.push(Wait::notice(slot.no(), tid, since, look.now, others));
+        if is_timed(inside) && held >= tick && !self.waits.iter().any(|w| w.is(slot.no(), since)) {
+            let whom = match inside {
+                Inside::Wait => For::Holder,
+                Inside::Other => For::Anybody,
+                _ => For::Nobody,
+            };
+            self.waits.push(Wait::notice(slot.no(), tid, since, look.now, whom));
         }
         let allowed = slot.allow.load(Ordering::Relaxed) != 0;
         if allowed || held < ANNOUNCE || held < Nanos(t.announced.0 * 2) {
@@ -310,7 +311,10 @@ impl Watch {
                 }
             }
             // A lock without a time-out goes on after a signal: its stack can be had.
-            Inside::Wait if t.buffer.is_none() && restarts(schedstat::in_kernel(tid)) => {
+            // So does one who reads from a pipe, or waits for a file lock.
+            Inside::Wait | Inside::Other
+                if t.buffer.is_none() && goes_on(inside, schedstat::in_kernel(tid)) =>
+            {
                 t.asleep_sample = true;
                 self.request(i, slot, tid, 0);
             }
@@ -529,7 +533,7 @@ impl Watch {
         let (addresses, cut) = self.unwinder.addresses(&buffer.sample);
         let stack = track::raw(addresses, cut);
         let (inside, since) = slot.inside();
-        if inside == Inside::Wait {
+        if matches!(inside, Inside::Wait | Inside::Other) {
             let held = now.saturating_sub(since);
             self.tracks[i].announced = held;
             if seen.facts.constrained {
@@ -537,7 +541,7 @@ impl Watch {
                     who: collect::who(seen.scope, slot.no(), tid, slot.label(), &seen.facts),
                     held,
                     stack: Some(stack),
-                    call: Some("futex"),
+                    call: name_of(schedstat::in_kernel(tid)),
                 });
             }
             return;
@@ -659,6 +663,32 @@ impl Watch {
     }
 }
 
+/// Whether a call of this kind counts by its length.
+fn is_timed(inside: Inside) -> bool {
+    matches!(inside, Inside::Wait | Inside::Timed | Inside::Other)
+}
+
+/// Whether the intercepted call goes on after a signal. Reading from what is certainly no socket
+/// starts again: nothing was read yet.
+fn goes_on(inside: Inside, doing: Option<schedstat::InKernel>) -> bool {
+    restarts(doing)
+        || matches!(doing, Some(schedstat::InKernel::Call { number: libc::SYS_read, .. })
+            if inside == Inside::Other)
+}
+
+/// The system call that a thread is in, as people know it.
+fn name_of(doing: Option<schedstat::InKernel>) -> Option<&'static str> {
+    let Some(schedstat::InKernel::Call { number, .. }) = doing else { return None };
+    Some(match number {
+        libc::SYS_futex => "futex",
+        libc::SYS_read => "read",
+        libc::SYS_open | libc::SYS_openat => "open",
+        libc::SYS_flock => "flock",
+        libc::SYS_fcntl => "fcntl",
+        _ => return None,
+    })
+}
+
 /// Whether a signal does no harm to whatever the thread does now.
 fn may_interrupt(tid: KernelTid) -> bool {
     let doing = schedstat::in_kernel(tid);
@@ -682,7 +712,7 @@ fn restarts(doing: Option<schedstat::InKernel>) -> bool {
         libc::SYS_wait4 | libc::SYS_waitid | libc::SYS_flock => true,
         libc::SYS_fsync | libc::SYS_fdatasync => true,
         libc::SYS_openat | libc::SYS_open => true,
-        libc::SYS_fcntl => args[1] as i32 == libc::F_SETLKW,
+        libc::SYS_fcntl => matches!(args[1] as i32, libc::F_SETLKW | libc::F_OFD_SETLKW),
         _ => false,
     }
 }

@@ -31,6 +31,8 @@ fn decode(byte: u8) -> Option<Mode> {
         2 => Kind::Stream,
         3 => Kind::Datagram,
         4 => Kind::Other,
+        5 => Kind::Pipe,
+        6 => Kind::Standard,
         _ => return None,
     };
     Some(Mode { kind, nonblocking: byte & NONBLOCKING != 0 })

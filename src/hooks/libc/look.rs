@@ -5,6 +5,7 @@
 use super::descriptors::{self, Known, Mode};
 use crate::hooks::tokio::{glance, Glance};
 use crate::slots::record::ObjectKind;
+use crate::slots::slot::Inside;
 use crate::sys::descriptor::Kind;
 
 /// How a call that may block is treated.
@@ -26,6 +27,8 @@ pub enum Judge {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Use {
     Transfer,
+    /// A call that only regular files and directories make wait.
+    File,
     Socket,
     Connect,
 }
@@ -34,6 +37,19 @@ pub enum Use {
 pub const SUM_FILE: usize = 0;
 pub const SUM_DATAGRAM: usize = 1;
 pub const SUM_NAP: usize = 2;
+pub const SUM_PIPE: usize = 3;
+pub const SUM_STANDARD: usize = 4;
+pub const SUM_LOCK: usize = 5;
+pub const SUM_SPAWN: usize = 6;
+
+/// What a thread is inside of during a timed call of this kind of sum.
+#[inline(always)]
+pub fn inside(which: usize) -> Inside {
+    match which {
+        SUM_PIPE | SUM_STANDARD | SUM_LOCK => Inside::Other,
+        _ => Inside::Timed,
+    }
+}
 
 /// What the look saw.
 #[derive(Clone, Copy, Debug)]
@@ -143,11 +159,14 @@ fn of_mode(fd: i32, mode: Mode, used: Use) -> Look {
         (Kind::File, _) => (Judge::Timed(SUM_FILE), ObjectKind::Descriptor),
         (Kind::Stream, false) => (Judge::Always, ObjectKind::Stream),
         (Kind::Datagram, false) => (Judge::Timed(SUM_DATAGRAM), ObjectKind::Datagram),
+        (Kind::Pipe, false) => (Judge::Timed(SUM_PIPE), ObjectKind::Pipe),
+        (Kind::Standard, false) => (Judge::Timed(SUM_STANDARD), ObjectKind::Standard),
         _ => return PASS,
     };
     let counts = match used {
         Use::Transfer => true,
-        Use::Socket => kind != ObjectKind::Descriptor,
+        Use::File => kind == ObjectKind::Descriptor,
+        Use::Socket => matches!(kind, ObjectKind::Stream | ObjectKind::Datagram),
         // Only streams wait for the other side.
         Use::Connect => kind == ObjectKind::Stream,
     };
@@ -186,24 +205,97 @@ pub fn connect(fd: i32) -> Look {
     by_use(fd, Use::Connect)
 }
 
-/// Two descriptors at once (`sendfile`, `splice`): the one that may block decides.
+/// Two descriptors at once (`sendfile`, `splice`): the one that may block for longer decides.
+/// `pipes_wait`: whether a pipe among them may be waited for.
 #[inline(never)]
-pub fn pair(one: i32, other: i32) -> Look {
-    let now = |fd| match transfer(fd).judge {
-        Judge::Ask(_) if glance() == Glance::Outside => PASS,
-        Judge::Ask(used) => ask(fd, used),
-        _ => transfer(fd),
+pub fn pair(one: i32, other: i32, pipes_wait: bool) -> Look {
+    let now = |fd| {
+        let look = match transfer(fd) {
+            Look { judge: Judge::Ask(_), .. } if glance() == Glance::Outside => PASS,
+            Look { judge: Judge::Ask(used), .. } => ask(fd, used),
+            look => look,
+        };
+        if look.judge == Judge::Timed(SUM_PIPE) && !pipes_wait {
+            PASS
+        } else {
+            look
+        }
     };
-    let a = now(one);
-    if a.judge == Judge::Always {
-        return a;
-    }
-    let b = now(other);
-    if b.judge == Judge::Always || a.judge == Judge::Pass {
+    let weight = |look: &Look| match look.judge {
+        Judge::Always => 3,
+        Judge::Timed(SUM_PIPE | SUM_STANDARD) => 2,
+        Judge::Timed(_) => 1,
+        _ => 0,
+    };
+    let (a, b) = (now(one), now(other));
+    if weight(&b) > weight(&a) {
         b
     } else {
         a
     }
+}
+
+/// A call on a file by its descriptor that transfers nothing (`fstat`, `ftruncate`, `readdir`).
+#[inline(always)]
+pub fn file(fd: i32) -> Look {
+    by_use(fd, Use::File)
+}
+
+/// A file named by a path below a directory's descriptor; an empty path is the descriptor itself.
+///
+/// # Safety
+///
+/// - `name` is null or null-terminated, as the caller's own libc call demands.
+#[inline(always)]
+pub unsafe fn below(at: i32, name: *const libc::c_char) -> Look {
+    // SAFETY: by the contract.
+    unsafe {
+        if !unreadable(name) && *name == 0 {
+            return file(at);
+        }
+        path(name)
+    }
+}
+
+/// The next entry of an open directory.
+///
+/// # Safety
+///
+/// - `stream` is null or an open directory stream.
+#[inline(always)]
+pub unsafe fn entry(stream: *mut libc::DIR) -> Look {
+    if unreadable(stream) {
+        return PASS;
+    }
+    // SAFETY: an open stream, by the contract; reads a field of it.
+    file(unsafe { libc::dirfd(stream) })
+}
+
+/// Locking a file; `waits`: rather than fail if somebody else has the lock.
+#[inline(always)]
+pub fn lock(fd: i32, waits: bool) -> Look {
+    if !waits {
+        return PASS;
+    }
+    let judge = Judge::Timed(SUM_LOCK);
+    Look { judge, kind: ObjectKind::Descriptor, number: fd as i64, ..PASS }
+}
+
+/// `flock`: waits unless it unlocks or was asked not to.
+#[inline(always)]
+pub fn flock(fd: i32, operation: i32) -> Look {
+    let waits = matches!(operation, libc::LOCK_SH | libc::LOCK_EX);
+    lock(fd, waits)
+}
+
+/// Starting a process: its program by path or name; null if it is this one again.
+#[inline(always)]
+pub fn spawn(program: *const libc::c_char) -> Look {
+    let judge = Judge::Timed(SUM_SPAWN);
+    if unreadable(program) {
+        return Look { judge, ..PASS };
+    }
+    Look { judge, kind: ObjectKind::Path, text: program, ..PASS }
 }
 
 /// A file or directory named by path. Pseudo file systems are nothing to wait for.

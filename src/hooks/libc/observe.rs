@@ -99,7 +99,7 @@ fn spell(look: &Look, object: &mut Object) {
     object.number = look.number;
     object.len = [0, 0];
     match look.kind {
-        ObjectKind::Descriptor => {
+        ObjectKind::Descriptor | ObjectKind::Pipe | ObjectKind::Standard => {
             object.len[0] = descriptor::path(look.number as i32, &mut object.bytes) as u16;
         }
         ObjectKind::Stream | ObjectKind::Datagram => {
@@ -107,7 +107,7 @@ fn spell(look: &Look, object: &mut Object) {
             object.len[0] = descriptor::address(look.number as i32, false, local) as u16;
             object.len[1] = descriptor::address(look.number as i32, true, peer) as u16;
         }
-        ObjectKind::Path | ObjectKind::Host => {
+        ObjectKind::Path | ObjectKind::Fifo | ObjectKind::Host => {
             let mut n = 0;
             while n < OBJECT {
                 // SAFETY: a null-terminated text of the caller's; no byte before was the end.
@@ -119,6 +119,10 @@ fn spell(look: &Look, object: &mut Object) {
                 n += 1;
             }
             object.len[0] = n as u16;
+            // SAFETY: as above.
+            if look.kind == ObjectKind::Path && unsafe { descriptor::is_fifo(look.text) } {
+                object.kind = ObjectKind::Fifo;
+            }
         }
         ObjectKind::None | ObjectKind::Pid | ObjectKind::Futex => {}
     }
@@ -262,18 +266,38 @@ fn timed<R: Copy>(
     failed: impl FnOnce(&R) -> bool,
 ) -> R {
     let at = clock::now();
-    slot.enter(Inside::Timed, at);
+    let inside = super::look::inside(which);
+    slot.enter(inside, at);
+    if inside == Inside::Other {
+        rouse();
+    }
     let result = real();
     let errno = raw::errno();
     slot.leave();
     let wall = clock::now() - at;
-    if wall.0 >= LONG {
-        long(slot, id, look, seen, at, wall);
-    } else if !failed(&result) || wall.0 > 100_000 {
-        sums::add(slot, which, id, look, seen, wall.0);
-    }
+    ended(slot, id, look, seen, which, at, wall, failed(&result));
     raw::set_errno(errno);
     result
+}
+
+/// A timed call is over. errno is not kept.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub fn ended(
+    slot: &'static Slot,
+    id: CallId,
+    look: &Look,
+    seen: Glance,
+    which: usize,
+    at: Nanos,
+    wall: Nanos,
+    failed: bool,
+) {
+    if wall.0 >= LONG {
+        long(slot, id, look, seen, at, wall);
+    } else if !failed || wall.0 > 100_000 {
+        sums::add(slot, which, id, look, seen, wall.0);
+    }
 }
 
 /// A timed call or a wait that took long: recorded if a poll runs.

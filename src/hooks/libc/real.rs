@@ -39,10 +39,16 @@ impl Real {
     /// Looks it up in the objects behind this one.
     #[cold]
     pub fn find(&self) -> Option<usize> {
+        self.find_behind(super::table::own_address(self.name).unwrap_or(0))
+    }
+
+    /// The same where the address of our own definition is known. Of several versions it is the
+    /// newest, the one that programs are linked with today.
+    #[cold]
+    pub fn find_behind(&self, own: usize) -> Option<usize> {
         // SAFETY: a null-terminated name.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
-        let own = super::table::own_address(self.name);
-        let address = if found == 0 || Some(found) == own { MISSING } else { found };
+        let address = if found == 0 || found == own { MISSING } else { found };
         self.address.store(address, Ordering::Relaxed);
         (address != MISSING).then_some(address)
     }

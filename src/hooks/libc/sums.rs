@@ -7,7 +7,7 @@
 //!
 //! Calls: `hooks::tokio::{remaining, take}`, `sys::{clock, schedstat}`, `observe::report`.
 
-use super::look::{Look, SUM_NAP};
+use super::look::{Look, SUM_LOCK, SUM_NAP};
 use super::observe;
 use crate::hooks::tokio::{self, Glance};
 use crate::ids::Nanos;
@@ -20,6 +20,8 @@ use core::sync::atomic::Ordering::Relaxed;
 const CHECK: u64 = 1_000_000;
 /// The first record of a sum is written here.
 const FIRST_DUE: u64 = 10_000_000;
+/// A file lock that came sooner was free: only waiting for one is added up.
+const FREE: u64 = 50_000;
 /// A poll that used up to so many units between two checks is probably the same.
 const USED: u32 = 16;
 
@@ -38,6 +40,9 @@ fn restart(sum: &Sum, task: u64, beat: u32, at: Nanos) {
 /// Adds one call that took (or, for naps, asked for) `time`.
 #[inline]
 pub fn add(slot: &'static Slot, which: usize, call: CallId, look: &Look, seen: Glance, time: u64) {
+    if which == SUM_LOCK && time < FREE {
+        return;
+    }
     let sum = &slot.sums[which];
     let task = match seen {
         Glance::Task(id) => id,

@@ -7,6 +7,10 @@
 //!
 //! Each generated function calls: libc's own function or, before it is found, the bare system
 //! call; `reentry::watched`; its row's expressions; `observe`.
+//!
+//! Not here, on purpose: `vfork`, whose child returns through the frame of its parent; `dlopen`,
+//! which looks at its caller's address; names that std looks up itself and that older libcs lack
+//! (`pidfd_spawnp`): ours would be found there, with nothing behind it.
 
 #![allow(unknown_lints, clippy::missing_safety_doc, clippy::too_many_arguments)]
 #![allow(clippy::unused_unit, unused_unsafe)]
@@ -15,7 +19,7 @@ use super::births::{self, Start};
 use super::look::{self, Look};
 use super::ready::{self, epoll_now, poll_now, select_now, try_join, wait_now, waitid_now};
 use super::real::{Real, Return};
-use super::{descriptors, observe, reentry, start};
+use super::{descriptors, observe, reentry};
 use crate::hooks::tokio::Glance;
 use crate::slots::record::CallId;
 use crate::slots::slot::flag;
@@ -26,7 +30,13 @@ use libc::{
     addrinfo, c_char, c_int, c_long, c_uint, c_ulong, c_void, epoll_event, fd_set, hostent, id_t,
     iovec, loff_t, mmsghdr, mode_t, msghdr, nfds_t, off_t, pid_t, pollfd, pthread_attr_t,
     pthread_barrier_t, pthread_t, rusage, siginfo_t, sigset_t, size_t, sockaddr, socklen_t,
-    ssize_t, timespec, timeval, FILE,
+    ssize_t, timespec, timeval, DIR, FILE,
+};
+
+mod special;
+pub use special::in_force;
+use special::{
+    by_number, controlled_by, futex_wait, is_wait, number_of, turning, Syscall, PROBE, PROBED,
 };
 
 /// One row of the table, for people and for reports.
@@ -146,8 +156,8 @@ macro_rules! table {
 
         /// Finds all of libc's own functions.
         pub fn resolve_all() {
-            $($( reals::$name.find(); )*)*
-            $( reals::$bname.find(); )*
+            $($( reals::$name.find_behind($name as *const () as usize); )*)*
+            $( reals::$bname.find_behind($bname as *const () as usize); )*
             ready::resolve();
             // What this libc has not is nobody else's error.
             // SAFETY: takes no arguments.
@@ -404,17 +414,108 @@ table! {
         fn pwritev64v2(fd: c_int, parts: *const iovec, n: c_int, at: off_t, flags: c_int) -> ssize_t,
             kernel = none, look = look::transfer(fd);
         fn sendfile(out: c_int, from: c_int, at: *mut off_t, n: size_t) -> ssize_t,
-            kernel = SYS_sendfile, look = look::pair(out, from);
+            kernel = SYS_sendfile, look = look::pair(out, from, true);
         fn sendfile64(out: c_int, from: c_int, at: *mut off_t, n: size_t) -> ssize_t,
-            kernel = SYS_sendfile, look = look::pair(out, from);
+            kernel = SYS_sendfile, look = look::pair(out, from, true);
         fn splice(from: c_int, from_at: *mut loff_t, out: c_int, out_at: *mut loff_t, n: size_t, flags: c_uint) -> ssize_t,
-            kernel = SYS_splice, look = look::pair(out, from);
+            kernel = SYS_splice, look = look::pair(out, from, flags & libc::SPLICE_F_NONBLOCK == 0);
+        fn tee(from: c_int, out: c_int, n: size_t, flags: c_uint) -> ssize_t,
+            kernel = SYS_tee, look = look::pair(out, from, flags & libc::SPLICE_F_NONBLOCK == 0);
+        fn vmsplice(fd: c_int, parts: *const iovec, n: size_t, flags: c_uint) -> ssize_t,
+            kernel = SYS_vmsplice,
+            look = if flags & libc::SPLICE_F_NONBLOCK == 0 { look::transfer(fd) } else { look::PASS };
         fn copy_file_range(from: c_int, from_at: *mut loff_t, out: c_int, out_at: *mut loff_t, n: size_t, flags: c_uint) -> ssize_t,
             kernel = SYS_copy_file_range, look = look::transfer(out);
         fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE,
             kernel = none, look = look::path(path);
         fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE,
             kernel = none, look = look::path(path);
+        fn stat(path: *const c_char, out: *mut c_void) -> c_int, kernel = SYS_stat, look = look::path(path);
+        fn stat64(path: *const c_char, out: *mut c_void) -> c_int, kernel = SYS_stat, look = look::path(path);
+        fn lstat(path: *const c_char, out: *mut c_void) -> c_int, kernel = SYS_lstat, look = look::path(path);
+        fn lstat64(path: *const c_char, out: *mut c_void) -> c_int, kernel = SYS_lstat, look = look::path(path);
+        fn fstat(fd: c_int, out: *mut c_void) -> c_int, kernel = SYS_fstat, look = look::file(fd);
+        fn fstat64(fd: c_int, out: *mut c_void) -> c_int, kernel = SYS_fstat, look = look::file(fd);
+        fn fstatat(at: c_int, path: *const c_char, out: *mut c_void, flags: c_int) -> c_int, kernel = SYS_newfstatat, look = look::below(at, path);
+        fn fstatat64(at: c_int, path: *const c_char, out: *mut c_void, flags: c_int) -> c_int, kernel = SYS_newfstatat, look = look::below(at, path);
+        fn statx(at: c_int, path: *const c_char, flags: c_int, mask: c_uint, out: *mut c_void) -> c_int, kernel = SYS_statx, look = look::below(at, path);
+        // What programs call that were built with a glibc before 2.33.
+        fn __xstat(version: c_int, path: *const c_char, out: *mut c_void) -> c_int, kernel = none, look = look::path(path);
+        fn __xstat64(version: c_int, path: *const c_char, out: *mut c_void) -> c_int, kernel = none, look = look::path(path);
+        fn __lxstat(version: c_int, path: *const c_char, out: *mut c_void) -> c_int, kernel = none, look = look::path(path);
+        fn __lxstat64(version: c_int, path: *const c_char, out: *mut c_void) -> c_int, kernel = none, look = look::path(path);
+        fn __fxstat(version: c_int, fd: c_int, out: *mut c_void) -> c_int, kernel = none, look = look::file(fd);
+        fn __fxstat64(version: c_int, fd: c_int, out: *mut c_void) -> c_int, kernel = none, look = look::file(fd);
+        fn __fxstatat(version: c_int, at: c_int, path: *const c_char, out: *mut c_void, flags: c_int) -> c_int, kernel = none, look = look::below(at, path);
+        fn __fxstatat64(version: c_int, at: c_int, path: *const c_char, out: *mut c_void, flags: c_int) -> c_int, kernel = none, look = look::below(at, path);
+        fn access(path: *const c_char, mode: c_int) -> c_int, kernel = SYS_access, look = look::path(path);
+        fn eaccess(path: *const c_char, mode: c_int) -> c_int, kernel = none, look = look::path(path);
+        fn euidaccess(path: *const c_char, mode: c_int) -> c_int, kernel = none, look = look::path(path);
+        fn faccessat(at: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int, kernel = none, look = look::below(at, path);
+        fn rename(path: *const c_char, to: *const c_char) -> c_int, kernel = SYS_rename, look = look::path(path);
+        fn renameat(at: c_int, path: *const c_char, to_at: c_int, to: *const c_char) -> c_int, kernel = SYS_renameat, look = look::path(path);
+        fn renameat2(at: c_int, path: *const c_char, to_at: c_int, to: *const c_char, flags: c_uint) -> c_int, kernel = SYS_renameat2, look = look::path(path);
+        fn unlink(path: *const c_char) -> c_int, kernel = SYS_unlink, look = look::path(path);
+        fn unlinkat(at: c_int, path: *const c_char, flags: c_int) -> c_int, kernel = SYS_unlinkat, look = look::path(path);
+        fn remove(path: *const c_char) -> c_int, kernel = none, look = look::path(path);
+        fn mkdir(path: *const c_char, mode: mode_t) -> c_int, kernel = SYS_mkdir, look = look::path(path);
+        fn mkdirat(at: c_int, path: *const c_char, mode: mode_t) -> c_int, kernel = SYS_mkdirat, look = look::path(path);
+        fn rmdir(path: *const c_char) -> c_int, kernel = SYS_rmdir, look = look::path(path);
+        fn link(path: *const c_char, new: *const c_char) -> c_int, kernel = SYS_link, look = look::path(path);
+        fn linkat(at: c_int, path: *const c_char, new_at: c_int, new: *const c_char, flags: c_int) -> c_int, kernel = SYS_linkat, look = look::below(at, path);
+        fn symlink(target: *const c_char, path: *const c_char) -> c_int, kernel = SYS_symlink, look = look::path(path);
+        fn symlinkat(target: *const c_char, at: c_int, path: *const c_char) -> c_int, kernel = SYS_symlinkat, look = look::path(path);
+        fn readlink(path: *const c_char, buf: *mut c_char, len: size_t) -> ssize_t, kernel = SYS_readlink, look = look::path(path);
+        fn __readlink_chk(path: *const c_char, buf: *mut c_char, len: size_t, room: size_t) -> ssize_t, kernel = none, look = look::path(path);
+        fn readlinkat(at: c_int, path: *const c_char, buf: *mut c_char, len: size_t) -> ssize_t, kernel = SYS_readlinkat, look = look::below(at, path);
+        fn __readlinkat_chk(at: c_int, path: *const c_char, buf: *mut c_char, len: size_t, room: size_t) -> ssize_t, kernel = none, look = look::below(at, path);
+        fn realpath(path: *const c_char, out: *mut c_char) -> *mut c_char, kernel = none, look = look::path(path);
+        fn __realpath_chk(path: *const c_char, out: *mut c_char, room: size_t) -> *mut c_char, kernel = none, look = look::path(path);
+        fn canonicalize_file_name(path: *const c_char) -> *mut c_char, kernel = none, look = look::path(path);
+        fn fdopendir(fd: c_int) -> *mut DIR, kernel = none, look = look::file(fd);
+        fn readdir(stream: *mut DIR) -> *mut c_void, kernel = none, look = look::entry(stream);
+        fn readdir64(stream: *mut DIR) -> *mut c_void, kernel = none, look = look::entry(stream);
+        fn readdir_r(stream: *mut DIR, entry: *mut c_void, found: *mut *mut c_void) -> c_int, kernel = none, look = look::entry(stream);
+        fn readdir64_r(stream: *mut DIR, entry: *mut c_void, found: *mut *mut c_void) -> c_int, kernel = none, look = look::entry(stream);
+        fn getdents64(fd: c_int, buf: *mut c_void, len: size_t) -> ssize_t, kernel = SYS_getdents64, look = look::file(fd);
+        fn truncate(path: *const c_char, len: off_t) -> c_int, kernel = SYS_truncate, look = look::path(path);
+        fn truncate64(path: *const c_char, len: off_t) -> c_int, kernel = SYS_truncate, look = look::path(path);
+        fn ftruncate(fd: c_int, len: off_t) -> c_int, kernel = SYS_ftruncate, look = look::file(fd);
+        fn ftruncate64(fd: c_int, len: off_t) -> c_int, kernel = SYS_ftruncate, look = look::file(fd);
+        fn fallocate(fd: c_int, mode: c_int, at: off_t, len: off_t) -> c_int, kernel = SYS_fallocate, look = look::file(fd);
+        fn fallocate64(fd: c_int, mode: c_int, at: off_t, len: off_t) -> c_int, kernel = SYS_fallocate, look = look::file(fd);
+        fn posix_fallocate(fd: c_int, at: off_t, len: off_t) -> c_int, kernel = none, look = look::file(fd);
+        fn posix_fallocate64(fd: c_int, at: off_t, len: off_t) -> c_int, kernel = none, look = look::file(fd);
+        fn statfs(path: *const c_char, out: *mut c_void) -> c_int, kernel = SYS_statfs, look = look::path(path);
+        fn statfs64(path: *const c_char, out: *mut c_void) -> c_int, kernel = SYS_statfs, look = look::path(path);
+        fn fstatfs(fd: c_int, out: *mut c_void) -> c_int, kernel = SYS_fstatfs, look = look::file(fd);
+        fn fstatfs64(fd: c_int, out: *mut c_void) -> c_int, kernel = SYS_fstatfs, look = look::file(fd);
+        fn statvfs(path: *const c_char, out: *mut c_void) -> c_int, kernel = none, look = look::path(path);
+        fn statvfs64(path: *const c_char, out: *mut c_void) -> c_int, kernel = none, look = look::path(path);
+        fn fstatvfs(fd: c_int, out: *mut c_void) -> c_int, kernel = none, look = look::file(fd);
+        fn fstatvfs64(fd: c_int, out: *mut c_void) -> c_int, kernel = none, look = look::file(fd);
+        fn chmod(path: *const c_char, mode: mode_t) -> c_int, kernel = SYS_chmod, look = look::path(path);
+        fn fchmod(fd: c_int, mode: mode_t) -> c_int, kernel = SYS_fchmod, look = look::file(fd);
+        fn fchmodat(at: c_int, path: *const c_char, mode: mode_t, flags: c_int) -> c_int, kernel = none, look = look::below(at, path);
+        fn chown(path: *const c_char, owner: c_uint, group: c_uint) -> c_int, kernel = SYS_chown, look = look::path(path);
+        fn lchown(path: *const c_char, owner: c_uint, group: c_uint) -> c_int, kernel = SYS_lchown, look = look::path(path);
+        fn fchown(fd: c_int, owner: c_uint, group: c_uint) -> c_int, kernel = SYS_fchown, look = look::file(fd);
+        fn fchownat(at: c_int, path: *const c_char, owner: c_uint, group: c_uint, flags: c_int) -> c_int, kernel = SYS_fchownat, look = look::below(at, path);
+        fn utime(path: *const c_char, times: *const c_void) -> c_int, kernel = SYS_utime, look = look::path(path);
+        fn utimes(path: *const c_char, times: *const timeval) -> c_int, kernel = SYS_utimes, look = look::path(path);
+        fn utimensat(at: c_int, path: *const c_char, times: *const timespec, flags: c_int) -> c_int, kernel = SYS_utimensat, look = look::below(at, path);
+        fn futimens(fd: c_int, times: *const timespec) -> c_int, kernel = none, look = look::file(fd);
+    }
+    "file-lock" {
+        fn flock(fd: c_int, operation: c_int) -> c_int, kernel = SYS_flock, look = look::flock(fd, operation);
+        fn lockf(fd: c_int, command: c_int, len: off_t) -> c_int, kernel = none, look = look::lock(fd, command == libc::F_LOCK);
+        fn lockf64(fd: c_int, command: c_int, len: off_t) -> c_int, kernel = none, look = look::lock(fd, command == libc::F_LOCK);
+    }
+    "spawn" {
+        fn posix_spawn(pid: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, args: *const *mut c_char, env: *const *mut c_char) -> c_int,
+            kernel = none, look = look::spawn(path), refused = |r| *r != 0;
+        fn posix_spawnp(pid: *mut pid_t, name: *const c_char, actions: *const c_void, attributes: *const c_void, args: *const *mut c_char, env: *const *mut c_char) -> c_int,
+            kernel = none, look = look::spawn(name), refused = |r| *r != 0;
     }
     by {
         "file" fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, kernel = SYS_open,
@@ -437,6 +538,10 @@ table! {
             real => opened(Id::creat, path, real);
         "file" fn creat64(path: *const c_char, mode: mode_t) -> c_int, kernel = SYS_creat,
             real => opened(Id::creat64, path, real);
+        "file" fn opendir(path: *const c_char) -> *mut DIR, kernel = none,
+            real => special::directory(Id::opendir, path, real);
+        "spawn" fn fork() -> pid_t, kernel = SYS_fork,
+            real => special::forked(Id::fork, real);
         "net" fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int, kernel = SYS_accept,
             real => accepted(Id::accept, fd, real);
         "net" fn accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, kernel = SYS_accept4,
@@ -496,10 +601,10 @@ table! {
             real => { let new = real(); descriptors::duplicated(new); new };
         "infrastructure" fn dup3(fd: c_int, onto: c_int, flags: c_int) -> c_int, kernel = SYS_dup3,
             real => { let new = real(); descriptors::duplicated(new); new };
-        "infrastructure" fn fcntl(fd: c_int, command: c_int, arg: c_ulong) -> c_int, kernel = SYS_fcntl,
-            real => controlled(fd, command, real);
-        "infrastructure" fn fcntl64(fd: c_int, command: c_int, arg: c_ulong) -> c_int, kernel = SYS_fcntl,
-            real => controlled(fd, command, real);
+        "file-lock" fn fcntl(fd: c_int, command: c_int, arg: c_ulong) -> c_int, kernel = SYS_fcntl,
+            real => controlled(Id::fcntl, fd, command, real);
+        "file-lock" fn fcntl64(fd: c_int, command: c_int, arg: c_ulong) -> c_int, kernel = SYS_fcntl,
+            real => controlled(Id::fcntl64, fd, command, real);
         "infrastructure" fn ioctl(fd: c_int, request: c_ulong, arg: c_ulong) -> c_int, kernel = SYS_ioctl,
             real => {
                 let result = real();
@@ -526,6 +631,18 @@ table! {
                 if result == 0 { descriptors::forget(*pair); descriptors::forget(*pair.add(1)); }
                 result
             };
+        "infrastructure" fn pipe(ends: *mut c_int) -> c_int, kernel = SYS_pipe,
+            real => special::piped(ends, real());
+        "infrastructure" fn pipe2(ends: *mut c_int, flags: c_int) -> c_int, kernel = SYS_pipe2,
+            real => special::piped(ends, real());
+        "infrastructure" fn eventfd(count: c_uint, flags: c_int) -> c_int, kernel = SYS_eventfd2,
+            real => { let fd = real(); descriptors::forget(fd); fd };
+        "infrastructure" fn timerfd_create(clock: c_int, flags: c_int) -> c_int, kernel = SYS_timerfd_create,
+            real => { let fd = real(); descriptors::forget(fd); fd };
+        "infrastructure" fn signalfd(fd: c_int, mask: *const sigset_t, flags: c_int) -> c_int, kernel = none,
+            real => { let fd = real(); descriptors::forget(fd); fd };
+        "infrastructure" fn inotify_init1(flags: c_int) -> c_int, kernel = SYS_inotify_init1,
+            real => { let fd = real(); descriptors::forget(fd); fd };
         // As the C library's malloc and our own table may be: nothing but a flag is raised.
         "infrastructure" fn getrandom(buf: *mut c_void, len: size_t, flags: c_uint) -> ssize_t, kernel = SYS_getrandom,
             real => { births::random_bytes(); real() };
@@ -561,131 +678,14 @@ table! {
         "infrastructure" fn _exit(code: c_int) -> (), kernel = none,
             real => {
                 let _ = real;
-                raw::syscall(libc::SYS_exit_group, [start::gate_elsewhere(code) as usize]);
+                raw::syscall(libc::SYS_exit_group, [super::start::gate_elsewhere(code) as usize]);
             };
         "infrastructure" fn _Exit(code: c_int) -> (), kernel = none,
             real => {
                 let _ = real;
-                raw::syscall(libc::SYS_exit_group, [start::gate_elsewhere(code) as usize]);
+                raw::syscall(libc::SYS_exit_group, [super::start::gate_elsewhere(code) as usize]);
             };
     }
-}
-
-/// Whether a scheduler looks at its driver between two polls, without waiting. It does so every 61
-/// polls: a few instructions and the jump into libc are all that it may cost.
-#[inline(always)]
-fn turning(epfd: c_int, timeout: c_int) -> bool {
-    timeout == 0
-        && descriptors::is_driver(epfd)
-        && slots::own().is_some_and(|slot| {
-            let known = slot.has(flag::RUNTIME);
-            if known {
-                slot.turn();
-            }
-            known
-        })
-}
-
-/// `syscall` is variadic; ours has fixed arguments, which the kernel's convention makes equal.
-type Syscall =
-    unsafe extern "C-unwind" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
-
-unsafe fn real_syscall(number: c_long, args: [usize; 6]) -> c_long {
-    let [a, b, c, d, e, f] = args;
-    // SAFETY: the caller's own call, by libc's own function or, before it is found, the bare one.
-    unsafe {
-        match reals::syscall.address() {
-            Some(address) => {
-                core::mem::transmute::<usize, Syscall>(address)(number, a, b, c, d, e, f)
-            }
-            None => raw::to_libc(raw::syscall6(number, args)) as c_long,
-        }
-    }
-}
-
-/// Whether a futex' operation waits.
-#[inline(always)]
-fn is_wait(operation: usize) -> bool {
-    const WAIT_REQUEUE_PI: c_int = 11;
-    const LOCK_PI2: c_int = 13;
-    matches!(
-        (operation & FUTEX_COMMAND) as c_int,
-        libc::FUTEX_WAIT
-            | libc::FUTEX_WAIT_BITSET
-            | libc::FUTEX_LOCK_PI
-            | WAIT_REQUEUE_PI
-            | LOCK_PI2
-    )
-}
-
-/// A futex that is waited on.
-#[inline(never)]
-unsafe extern "C-unwind" fn futex_wait(
-    number: c_long,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-) -> c_long {
-    // SAFETY: the caller's own call.
-    let real = || unsafe { real_syscall(number, [a, b, c, d, e, f]) };
-    match reentry::watched() {
-        None => real(),
-        // SAFETY: as above.
-        Some(slot) => unsafe { observe::wait(slot, CallId(Id::syscall as u16), a, real) },
-    }
-}
-
-/// Any other call: some change what is known of descriptors or threads, or end the process.
-#[inline(never)]
-unsafe extern "C-unwind" fn by_number(
-    number: c_long,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-) -> c_long {
-    let args = [a, b, c, d, e, f];
-    let [a, b, ..] = args.map(|a| a as c_int);
-    match number {
-        libc::SYS_getrandom => births::random_bytes(),
-        libc::SYS_close => descriptors::forget(a),
-        libc::SYS_close_range => descriptors::forget_range(a, b as c_uint as i64 as i32 & i32::MAX),
-        libc::SYS_exit_group => {
-            let code = start::gate_elsewhere(a);
-            // SAFETY: no pointers.
-            unsafe { raw::syscall(libc::SYS_exit_group, [code as usize]) };
-        }
-        _ => {}
-    }
-    // SAFETY: the caller's own call.
-    let result = unsafe { real_syscall(number, args) };
-    match number {
-        libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => descriptors::duplicated(result as c_int),
-        libc::SYS_socket | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_epoll_create1 => {
-            descriptors::forget(result as c_int)
-        }
-        libc::SYS_fcntl => controlled_by(b, a, result as c_int),
-        libc::SYS_ioctl if args[1] as c_ulong == libc::FIONBIO => descriptors::mode_changed(a),
-        _ => {}
-    }
-    result
-}
-
-/// The descriptor below a C stream. errno is kept.
-unsafe fn number_of(stream: *mut FILE) -> c_int {
-    if stream.is_null() {
-        return -1;
-    }
-    let errno = raw::errno();
-    // SAFETY: the caller's own open stream.
-    let fd = unsafe { libc::fileno(stream) };
-    raw::set_errno(errno);
-    fd
 }
 
 /// `open` and its kin: timed, and the descriptor they return is a new one.
@@ -726,7 +726,7 @@ unsafe fn accepted(id: Id, fd: c_int, real: impl FnOnce() -> c_int) -> c_int {
 
 /// `fcntl`: most commands change nothing that is remembered, and end in a jump.
 #[inline(always)]
-fn controlled(fd: c_int, command: c_int, real: impl FnOnce() -> c_int) -> c_int {
+unsafe fn controlled(id: Id, fd: c_int, command: c_int, real: impl FnOnce() -> c_int) -> c_int {
     if fd == PROBE {
         PROBED.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
     }
@@ -736,37 +736,11 @@ fn controlled(fd: c_int, command: c_int, real: impl FnOnce() -> c_int) -> c_int 
             controlled_by(command, fd, result);
             result
         }
+        // SAFETY: the caller's own call.
+        libc::F_SETLKW | libc::F_OFD_SETLKW => unsafe { special::locked(id, fd, real) },
         _ => real(),
     }
 }
-
-fn controlled_by(command: c_int, fd: c_int, result: c_int) {
-    match command {
-        libc::F_SETFL => descriptors::mode_changed(fd),
-        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => descriptors::duplicated(result),
-        _ => {}
-    }
-}
-
-/// Whether this program and its shared libraries call our definitions: the dynamic symbol table
-/// finds them first, and one call of our own arrives here.
-pub fn in_force() -> bool {
-    // SAFETY: null-terminated names; a descriptor that is never open.
-    unsafe {
-        [c"nanosleep", c"read", c"syscall", c"pthread_create"].iter().all(|name| {
-            let first = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize;
-            first != 0 && Some(first) == own_address(name)
-        }) && {
-            let before = PROBED.load(core::sync::atomic::Ordering::Relaxed);
-            libc::fcntl(PROBE, libc::F_GETFD);
-            PROBED.load(core::sync::atomic::Ordering::Relaxed) != before
-        }
-    }
-}
-
-/// A descriptor that no program has: the self-test's call.
-const PROBE: c_int = -77;
-static PROBED: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
 
 #[cfg(test)]
 mod tests {
