@@ -360,9 +360,25 @@ pub fn open(settings: &'static Settings, test: &str) -> Open {
 impl Open {
     /// Ends the scope and judges what happened in it.
     pub fn close(self) -> Report {
+        self.close_and(|detector, state, evidence| detector.judge(state, evidence))
+    }
+
+    /// Ends the scope and judges what happened in it, with and without allowances.
+    pub fn close_twice(self) -> (Report, Report) {
+        let scope = self.scope;
+        self.close_and(|detector, state, evidence| {
+            let report = detector.judge(state, evidence.clone());
+            if let Some(limits) = state.scopes.get_mut(&scope) {
+                limits.allowances = false;
+            }
+            (report, detector.judge(state, evidence))
+        })
+    }
+
+    fn close_and<R: Default>(self, judge: impl FnOnce(&Detector, &mut State, Evidence) -> R) -> R {
         reentry::unwatched(|| {
             let Some(detector) = detector().filter(|_| self.watched) else {
-                return Report::default();
+                return R::default();
             };
             if let Some(slot) = table::own() {
                 slot.enter_scope(self.before);
@@ -374,7 +390,7 @@ impl Open {
             // The process' counters are not this test's.
             evidence.calls_in_polls = evidence.calls.iter().map(|c| c.count).sum();
             evidence.allowed = 0;
-            let report = detector.judge(&mut lock(detector), evidence);
+            let report = judge(detector, &mut lock(detector), evidence);
             reentry::close_scope();
             report
         })

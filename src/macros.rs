@@ -56,6 +56,84 @@ macro_rules! watch_all {
     };
 }
 
+/// Registers code that may block: in every test of every program that this crate is linked into.
+///
+/// For a library whose functions block for a good reason, and for a test-support module whose
+/// set-up does. Where a single place may block, [`allow_blocking`](crate::allow_blocking) around it
+/// says so more precisely.
+///
+/// ```
+/// stallhound::allowance! {
+///     below = ["my_store::lease::Lease::take", "my_store::warm_up*"],
+///     allow(file, io-wait),
+///     reason = "once a process, before the first request",
+/// }
+/// # fn main() {}
+/// ```
+///
+/// | part | says |
+/// |---|---|
+/// | `below` | one path or several: what these functions do, and everything below them, is meant |
+/// | `allow(…)` | categories that are silent there, or `all` |
+/// | `warn(…)` | the same, in place of `allow`: they are at most noted there |
+/// | `only(root_future)` | only in the future that a test gives to its runtime, not in tasks; may be left out |
+/// | `reason` | stands in the report, beside how often the allowance was needed |
+///
+/// A path begins with the package as code names it, and goes through modules to a function, or stops
+/// anywhere on the way there: `my_store` is all of that package. Generic arguments, closures and
+/// traits are left out. A type (`Lease`) may be left out too, and where it stands it is not asked of
+/// a build whose names have no types; a path that ends with a type is. `*` at the end stands for
+/// the rest of a name. Only frames between the blocking call and its poll count.
+///
+/// What is wrong with a path or a category does not compile.
+///
+/// ```compile_fail
+/// stallhound::allowance! { below = "my_store::", allow(file), reason = "a path with an empty part" }
+/// # fn main() {}
+/// ```
+///
+/// Categories are the words in brackets in reports ([`Category::word`](crate::evidence::Category::word)).
+#[macro_export]
+macro_rules! allowance {
+    (below = $path:literal, $($rest:tt)*) => {
+        $crate::allowance! { below = [$path], $($rest)* }
+    };
+    (
+        below = [$($path:literal),+ $(,)?],
+        allow($($first:ident $(- $more:ident)*),+ $(,)?),
+        $(only($where:ident),)?
+        reason = $reason:literal $(,)?
+    ) => {
+        $crate::__private::submit! {
+            $crate::__private::Allowance::registered(
+                ::core::file!(), ::core::line!(), $reason, &[$($path),+],
+            )
+            .only(&[$(::core::concat!(::core::stringify!($first) $(, "-", ::core::stringify!($more))*)),+])
+            $(.within(::core::stringify!($where)))?
+        }
+    };
+    (
+        below = [$($path:literal),+ $(,)?],
+        warn($($first:ident $(- $more:ident)*),+ $(,)?),
+        $(only($where:ident),)?
+        reason = $reason:literal $(,)?
+    ) => {
+        $crate::__private::submit! {
+            $crate::__private::Allowance::registered(
+                ::core::file!(), ::core::line!(), $reason, &[$($path),+],
+            )
+            .only(&[$(::core::concat!(::core::stringify!($first) $(, "-", ::core::stringify!($more))*)),+])
+            $(.within(::core::stringify!($where)))?
+            .note()
+        }
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "allowance! takes, in this order: below = \"package::module::function\", allow(file, io-wait) or warn(…), only(root_future) if it shall not hold in tasks, reason = \"…\""
+        );
+    };
+}
+
 /// Where the outermost macro call stands, and in what kind of crate. Everything in it is evaluated
 /// in the crate that is being compiled: the user's.
 #[doc(hidden)]

@@ -6,6 +6,8 @@ use crate::report::model::Report;
 use std::time::Duration;
 
 pub use crate::__settings as settings;
+pub use crate::verdict::rules::Allowance;
+pub use inventory::submit;
 pub use stallhound_macros::{configure, guard};
 
 /// The settings of one `watch_all!` line or one attribute, and where it stands.
@@ -152,6 +154,11 @@ impl Recording {
     /// Ends it and judges what happened in it.
     pub fn finish(self) -> Report {
         self.0.close()
+    }
+
+    /// The same, judged twice: as ever, and with no allowance in force.
+    pub fn finish_twice(self) -> (Report, Report) {
+        self.0.close_twice()
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What is only worth a line.
     pub notes: Vec<Finding>,
+    /// What allowances silenced, worst first: one entry each.
+    pub allowed: Vec<Allowed>,
     /// What was looked at.
     pub summary: Summary,
 }
@@ -43,7 +45,8 @@ pub struct Summary {
     pub tests: u64,
     /// Calls that were looked at inside of polls, counted or not.
     pub calls_in_polls: u64,
-    /// Calls excused by [`crate::allow_blocking`].
+    /// Calls and holds that would have been said, excused by [`crate::allow_blocking`] or by an
+    /// allowance.
     pub allowed: u64,
     /// Records that found no room: not 0 means that the report is incomplete.
     pub lost: u64,
@@ -55,6 +58,22 @@ pub struct Summary {
     pub schedstat: bool,
     /// E.g. `zero-config`.
     pub precision: &'static str,
+}
+
+/// What one allowance silenced: one that is built in, or one of [`crate::allowance!`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Allowed {
+    /// Its reason.
+    pub reason: &'static str,
+    /// File and line of the macro; `None`: built in.
+    pub place: Option<(&'static str, u32)>,
+    /// Calls and holds.
+    pub count: u64,
+    /// All of them together, wall time.
+    pub total: Nanos,
+    /// What they would have been, in the order of [`Category::ALL`].
+    pub categories: Vec<Category>,
 }
 
 /// A line of source.
