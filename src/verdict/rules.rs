@@ -28,7 +28,9 @@ pub struct Allowance {
     /// Only what that code does itself, or what other packages do for it: no function of the
     /// workspace may stand between it and the call. For code that runs the user's.
     pub itself: bool,
+    /// Silence, or a note.
     pub grant: Grant,
+    /// Stands in the report.
     pub reason: &'static str,
     /// File and line of the macro; `None`: built in.
     pub place: Option<(&'static str, u32)>,
@@ -68,6 +70,7 @@ impl Categories {
         Categories(set)
     }
 
+    /// Whether it is one of them.
     pub const fn has(self, category: Category) -> bool {
         self.0 & (1 << category as u32) != 0
     }
@@ -130,21 +133,25 @@ impl Allowance {
         self.root_future()
     }
 
+    /// See [`Allowance::root_only`].
     pub const fn root_future(mut self) -> Allowance {
         self.root_only = true;
         self
     }
 
+    /// See [`Allowance::itself`].
     pub const fn itself(mut self) -> Allowance {
         self.itself = true;
         self
     }
 
+    /// Grants a note, no silence.
     pub const fn note(mut self) -> Allowance {
         self.grant = Grant::Note;
         self
     }
 
+    /// Whether it is for this category.
     pub fn covers(&self, category: Category) -> bool {
         self.categories.is_none_or(|set| set.has(category))
     }
@@ -228,6 +235,9 @@ pub static BUILT_IN: &[Allowance] = &[
     ),
     // The body of a serialised async test is polled from inside of these functions.
     Allowance::built_in("a lock that serialises tests", &["serial_test"]).root_future().itself(),
+    // On a current-thread runtime it waits for a thread of its own.
+    Allowance::built_in("a container is removed", &["testcontainers::core::async_drop"])
+        .root_future(),
     Allowance::built_in(
         "a one-time initialisation",
         &[
