@@ -5,6 +5,7 @@
 use crate::error::SettingError;
 use crate::evidence::Category;
 use crate::ids::Nanos;
+use std::time::Duration;
 
 /// What a finding of some kind does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -40,6 +41,48 @@ pub struct Limits {
     /// Whether allowances hold. `false` only in this project's own tests, which show by it what an
     /// allowance is for.
     pub allowances: bool,
+    /// Where a category has a level of its own.
+    pub levels: Levels,
+}
+
+/// Levels of single categories: `allow(file)`, `warn(sync)`, `deny(sleep)`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Levels([Option<Level>; Category::ALL.len()]);
+
+impl Levels {
+    /// Gives a category a level of its own; the last word counts.
+    pub const fn set(&mut self, category: Category, level: Level) {
+        self.0[category as usize] = Some(level);
+    }
+
+    /// The level that was given to a category.
+    pub const fn get(&self, category: Category) -> Option<Level> {
+        self.0[category as usize]
+    }
+
+    /// These levels, and where one has none, the other's.
+    pub fn over(self, below: Levels) -> Levels {
+        let mut levels = below;
+        for category in Category::ALL {
+            if let Some(level) = self.get(category) {
+                levels.set(category, level);
+            }
+        }
+        levels
+    }
+}
+
+/// What a line in the code asks for; what it leaves out is as it was before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wishes {
+    /// [`Limits::threshold`].
+    pub threshold: Option<Duration>,
+    /// [`Limits::busy_threshold`].
+    pub busy_threshold: Option<Duration>,
+    /// [`Limits::cap`]: `Deny`, `Warn`, or `Allow` for `off`.
+    pub level: Option<Level>,
+    /// [`Limits::levels`].
+    pub levels: Levels,
 }
 
 impl Limits {
@@ -58,11 +101,59 @@ impl Limits {
             busy_threshold: Nanos(Self::DEFAULT_BUSY_THRESHOLD.0 * factor),
             cap: Level::Deny,
             allowances: true,
+            levels: Levels([None; Category::ALL.len()]),
         }
     }
 
-    /// The rule of a category under these limits.
+    /// These limits, changed as a line in the code asks and as the environment allows.
+    ///
+    /// `off` and `allow(…)` hold whatever the environment says: they are the project's own word
+    /// on what is no fault.
+    pub fn with(mut self, wishes: &Wishes, switch: Switch) -> Limits {
+        if let Some(threshold) = wishes.threshold {
+            self.threshold = threshold.into();
+        }
+        if let Some(busy) = wishes.busy_threshold {
+            self.busy_threshold = busy.into();
+        }
+        if let Some(level) = wishes.level {
+            self.cap = level;
+        }
+        self.levels = wishes.levels.over(self.levels);
+        let forced = match switch {
+            Switch::Warn => Level::Warn,
+            Switch::Deny => Level::Deny,
+            Switch::Unset | Switch::Off | Switch::Invalid => return self,
+        };
+        let force = |level: &mut Level| {
+            if *level != Level::Allow {
+                *level = forced;
+            }
+        };
+        force(&mut self.cap);
+        self.levels.0.iter_mut().flatten().for_each(force);
+        self
+    }
+
+    /// The highest level that a finding of this category may have.
+    pub fn ceiling(&self, category: Category) -> Level {
+        match self.cap {
+            Level::Allow => Level::Allow,
+            cap => self.levels.get(category).unwrap_or(cap),
+        }
+    }
+
+    /// The rule of a category under these limits. Where a category is only noted by itself,
+    /// `deny(category)` makes it fail from there on.
     pub fn rule(&self, category: Category) -> Rule {
+        let mut rule = self.own_rule(category);
+        if rule.deny_over.is_none() && self.levels.get(category) == Some(Level::Deny) {
+            rule.deny_over = rule.warn_over;
+        }
+        rule
+    }
+
+    fn own_rule(&self, category: Category) -> Rule {
         let ms = Nanos::from_millis;
         let always = Rule { warn_over: None, deny_over: Some(Nanos::ZERO) };
         match category {
@@ -117,5 +208,77 @@ pub fn parse_switch(value: Option<&str>) -> Result<Switch, SettingError> {
             problem: format!("{other:?} is not a value it knows"),
             remedy: "set it to `off`, `warn` or `deny`, or unset it".into(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levels(of: &[(Category, Level)]) -> Levels {
+        let mut levels = Levels::default();
+        of.iter().for_each(|(category, level)| levels.set(*category, *level));
+        levels
+    }
+
+    #[test]
+    fn what_a_line_leaves_out_is_as_it_was() {
+        let base = Limits::default_for(false);
+        assert_eq!(base.with(&Wishes::default(), Switch::Unset), base);
+        let outer = Wishes {
+            threshold: Some(Duration::from_millis(5)),
+            level: Some(Level::Warn),
+            levels: levels(&[(Category::File, Level::Allow), (Category::Sync, Level::Warn)]),
+            ..Wishes::default()
+        };
+        let inner = Wishes {
+            busy_threshold: Some(Duration::from_millis(7)),
+            levels: levels(&[(Category::Sync, Level::Deny)]),
+            ..Wishes::default()
+        };
+        let both = base.with(&outer, Switch::Unset).with(&inner, Switch::Unset);
+        assert_eq!(both.threshold, Nanos::from_millis(5));
+        assert_eq!(both.busy_threshold, Nanos::from_millis(7));
+        assert_eq!(both.ceiling(Category::File), Level::Allow);
+        assert_eq!(both.ceiling(Category::Sync), Level::Deny);
+        assert_eq!(both.ceiling(Category::Sleep), Level::Warn);
+    }
+
+    #[test]
+    fn the_environment_moves_all_but_what_is_allowed() {
+        let wishes = Wishes {
+            level: Some(Level::Warn),
+            levels: levels(&[
+                (Category::File, Level::Allow),
+                (Category::Sync, Level::Warn),
+                (Category::Disk, Level::Deny),
+            ]),
+            ..Wishes::default()
+        };
+        let base = Limits::default_for(false);
+        for (switch, sync, disk, sleep) in [
+            (Switch::Unset, Level::Warn, Level::Deny, Level::Warn),
+            (Switch::Invalid, Level::Warn, Level::Deny, Level::Warn),
+            (Switch::Warn, Level::Warn, Level::Warn, Level::Warn),
+            (Switch::Deny, Level::Deny, Level::Deny, Level::Deny),
+        ] {
+            let limits = base.with(&wishes, switch);
+            assert_eq!(limits.ceiling(Category::File), Level::Allow, "{switch:?}");
+            assert_eq!(limits.ceiling(Category::Sync), sync, "{switch:?}");
+            assert_eq!(limits.ceiling(Category::Disk), disk, "{switch:?}");
+            assert_eq!(limits.ceiling(Category::Sleep), sleep, "{switch:?}");
+        }
+        let off = Wishes { level: Some(Level::Allow), ..wishes };
+        let limits = base.with(&off, Switch::Deny);
+        assert!(Category::ALL.iter().all(|c| limits.ceiling(*c) == Level::Allow));
+    }
+
+    #[test]
+    fn every_category_has_a_place_for_its_level() {
+        for category in Category::ALL {
+            let levels = levels(&[(category, Level::Warn)]);
+            let set = Category::ALL.iter().filter(|c| levels.get(**c).is_some()).count();
+            assert_eq!((set, levels.get(category)), (1, Some(Level::Warn)));
+        }
     }
 }

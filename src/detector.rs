@@ -4,11 +4,11 @@
 
 use crate::__private::Settings;
 use crate::capture;
-use crate::config::{self, Level, Limits, Switch};
+use crate::config::{self, Level, Limits, Switch, Wishes};
 use crate::evidence::{Capabilities, Category, Evidence, Harness, RawStack, Stack};
 use crate::hooks::libc::{births, observe, reentry, start, table as calls};
 use crate::hooks::tokio as ask;
-use crate::ids::{CodeAddress, Nanos, ScopeId};
+use crate::ids::{CodeAddress, Nanos, ScopeId, ThreadNo};
 use crate::report::build::Names;
 use crate::report::model::Report;
 use crate::slots::record::{CallId, RawFacts};
@@ -17,7 +17,8 @@ use crate::symbolize::{Grounds, Package, Symbolizer};
 use crate::sys::{clock, output, schedstat};
 use crate::watchdog::thread::Shared;
 use crate::watchdog::watch::{Announcement, Floors, Watch};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -38,13 +39,21 @@ struct State {
     process: Option<Limits>,
     /// Where `watch_all!` stands.
     line: Option<&'static Settings>,
-    scopes: HashMap<ScopeId, Limits>,
+    // No hash map: its seed would be the thread's first (`hooks::libc::births::descent`).
+    scopes: BTreeMap<ScopeId, Limits>,
     packages: Vec<Package>,
     /// Reports that could not fail their own test.
     deferred: Vec<Report>,
     /// Arming went wrong in a way that must fail the process.
     broken: Vec<String>,
     symbolizer: Option<Symbolizer>,
+}
+
+impl State {
+    /// The settings of a scope; `None`: nobody set any.
+    fn limits(&self, scope: ScopeId) -> Option<Limits> {
+        self.scopes.get(&scope).copied().or(self.process)
+    }
 }
 
 static DETECTOR: OnceLock<Option<Detector>> = OnceLock::new();
@@ -117,6 +126,7 @@ fn begin() -> Detector {
         announce,
     )
     .is_ok();
+    births::settle();
     let mut broken = Vec::new();
     if !started {
         broken.push("its watchdog thread could not be started".to_owned());
@@ -173,48 +183,81 @@ fn name_of(call: CallId) -> (&'static str, Option<Category>) {
     (row.name, Category::ALL.into_iter().find(|c| c.word() == row.category))
 }
 
-/// The limits that a line in the code asks for, under what the environment says.
-fn limits(settings: &Settings) -> Limits {
-    let mut limits = Limits::default_for(settings.debug_assertions);
-    if let Some(threshold) = settings.threshold {
-        limits.threshold = threshold.into();
+/// What a front end asks for, and for whose code.
+#[derive(Clone, Debug)]
+pub struct Request {
+    package: Package,
+    debug_assertions: bool,
+    wishes: Wishes,
+    require: bool,
+}
+
+impl Request {
+    /// As a macro's line in the code says.
+    pub fn of(settings: &Settings) -> Request {
+        Request {
+            package: Package {
+                crate_name: settings.crate_name.to_owned(),
+                manifest_dir: PathBuf::from(settings.manifest_dir),
+                test_target: settings.test_target,
+            },
+            debug_assertions: settings.debug_assertions,
+            wishes: settings.wishes(),
+            require: settings.require,
+        }
     }
-    if let Some(busy) = settings.busy_threshold {
-        limits.busy_threshold = busy.into();
+
+    /// Of a function of ours, which knows no more of its caller's crate than cargo and the
+    /// executable's name tell: `cargo test` runs it in the package, whose profile is most likely
+    /// the one we were built in too.
+    pub fn by_hand(wishes: Wishes, require: bool) -> Request {
+        static PACKAGE: OnceLock<Package> = OnceLock::new();
+        let package = PACKAGE.get_or_init(|| unwatched(this_package)).clone();
+        Request { package, debug_assertions: cfg!(debug_assertions), wishes, require }
     }
-    if settings.warn == Some(true) {
-        limits.cap = Level::Warn;
+}
+
+fn this_package() -> Package {
+    let program = std::env::current_exe().ok();
+    let stem = program.as_deref().and_then(|p| p.file_stem()?.to_str()).unwrap_or_default();
+    // cargo adds a hash to what it builds for itself.
+    let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let name = match stem.rsplit_once('-') {
+        Some((name, hash)) if is_hash(hash) => name,
+        _ => stem,
+    };
+    let folder = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    Package {
+        crate_name: name.replace('-', "_"),
+        manifest_dir: folder
+            .or_else(|| std::env::current_dir().ok())
+            .unwrap_or_else(|| PathBuf::from(".")),
+        test_target: false,
     }
-    match switch() {
-        Switch::Warn => limits.cap = Level::Warn,
-        Switch::Deny => limits.cap = Level::Deny,
-        Switch::Unset | Switch::Off | Switch::Invalid => {}
-    }
-    limits
+}
+
+/// Runs our own work on a thread of the program's, where it is nobody's finding.
+pub fn unwatched<R>(f: impl FnOnce() -> R) -> R {
+    reentry::unwatched(f)
 }
 
 impl Detector {
-    fn enlist(&self, state: &mut State, settings: &Settings, limits: Limits) {
-        let package = Package {
-            crate_name: settings.crate_name.to_owned(),
-            manifest_dir: PathBuf::from(settings.manifest_dir),
-            test_target: settings.test_target,
-        };
-        if !state.packages.contains(&package) {
-            state.packages.push(package);
+    fn enlist(&self, state: &mut State, request: &Request, limits: Limits) {
+        if !state.packages.contains(&request.package) {
+            state.packages.push(request.package.clone());
             state.symbolizer = None;
         }
         let mut watch = self.shared.lock();
         watch.floors.busy = watch.floors.busy.min(limits.busy_threshold);
         watch.floors.asleep = watch.floors.asleep.min(limits.threshold);
         drop(watch);
-        if settings.require || !self.listing {
-            self.say_what_is_missing(state, settings);
+        if request.require || !self.listing {
+            self.say_what_is_missing(state, request.require);
         }
     }
 
     /// Says once what does not work here; with `require` it fails the process.
-    fn say_what_is_missing(&self, state: &mut State, settings: &Settings) {
+    fn say_what_is_missing(&self, state: &mut State, require: bool) {
         let c = self.capabilities;
         let missing = [
             (c.interception, "interception (its definitions of libc's functions are not the ones this program calls)"),
@@ -226,7 +269,7 @@ impl Detector {
             return;
         }
         let text = format!("not working here: {}", missing.join("; "));
-        if settings.require && !state.broken.contains(&text) {
+        if require && !state.broken.contains(&text) {
             state.broken.push(text.clone());
         }
         if !self.listing && !SAID_BROKEN.swap(true, Ordering::Relaxed) {
@@ -277,9 +320,9 @@ impl Detector {
             }
             None => Harness::Process,
         };
-        let process = state.process.unwrap_or(Limits::default_for(cfg!(debug_assertions)));
-        let scopes = &state.scopes;
-        let limits = |scope: ScopeId| scopes.get(&scope).copied().unwrap_or(process);
+        let (scopes, process) = (&state.scopes, state.process);
+        let default = Limits::default_for(cfg!(debug_assertions));
+        let limits = |scope| scopes.get(&scope).copied().or(process).unwrap_or(default);
         crate::report::build::build(&evidence, symbolizer, &limits, cores())
     }
 }
@@ -317,9 +360,12 @@ pub fn arm_process(settings: &'static Settings) {
             return;
         }
         state.line = Some(settings);
-        let limits = limits(settings);
+        let request = Request::of(settings);
+        let base = Limits::default_for(request.debug_assertions);
+        let limits = base.with(&request.wishes, switch());
         state.process = Some(limits);
-        detector.enlist(&mut state, settings, limits);
+        detector.enlist(&mut state, &request, limits);
+        detector.shared.lock().whole = true;
         reentry::arm_process();
     });
 }
@@ -328,36 +374,108 @@ fn same_line(a: &Settings, b: &Settings) -> bool {
     (a.file, a.line, a.crate_name) == (b.file, b.line, b.crate_name)
 }
 
-/// An open scope: the calling thread and all threads made below it belong to it.
-pub struct Open {
-    scope: ScopeId,
-    before: ScopeId,
-    label: Option<label::Label>,
-    watched: bool,
+/// Whose doings a scope is about, besides the polls and threads that [`Open`] is told to enter.
+pub enum Covers<'a> {
+    /// The test that the calling thread runs, and all threads that carry its name: those made
+    /// before included. Where the thread has no name of a test, it gets this one.
+    Test(&'a str),
+    /// Nothing else; what is found is booked on this name, or as it would be without the scope.
+    Nothing(Option<&'a str>),
 }
 
-/// Opens a scope for a test on the calling thread.
-pub fn open(settings: &'static Settings, test: &str) -> Open {
+/// A scope: settings of its own, and a report of its own.
+#[derive(Debug)]
+#[must_use]
+pub struct Open {
+    scope: ScopeId,
+    /// A label that belongs to the scope.
+    claimed: Option<label::Label>,
+    /// The thread whose label was changed, and what it was before.
+    renamed: Option<(ThreadNo, label::Label)>,
+}
+
+/// Opens a scope. `None`: nothing is watched here.
+///
+/// What `request` leaves out is as it is where the calling thread stands: in an open scope, or in
+/// the process that `watch_all!` armed.
+pub fn open(request: &Request, covers: Covers<'_>) -> Option<Open> {
     reentry::unwatched(|| {
-        let nothing =
-            Open { scope: ScopeId::PROCESS, before: ScopeId::PROCESS, label: None, watched: false };
-        let Some(detector) = detector() else { return nothing };
-        let Some(slot) = table::own() else { return nothing };
+        let off = request.wishes.level == Some(Level::Allow);
+        // Where nobody watches there is nothing to turn off.
+        let detector = if off { running()? } else { detector()? };
+        let slot = table::own()?;
         let scope = ScopeId(NEXT_SCOPE.fetch_add(1, Ordering::Relaxed));
-        let limits = limits(settings);
         let mut state = lock(detector);
-        detector.enlist(&mut state, settings, limits);
+        let base =
+            state.limits(slot.scope()).unwrap_or(Limits::default_for(request.debug_assertions));
+        let limits = base.with(&request.wishes, switch());
+        detector.enlist(&mut state, request, limits);
         state.scopes.insert(scope, limits);
         drop(state);
         reentry::open_scope();
-        let short = test.split_once("::").map_or(test, |(_, name)| name);
-        let label = births::set_label(short);
+        let mut open = Open { scope, claimed: None, renamed: None };
+        let own_name = births::label(slot) != label::Label::NONE;
+        let (new_name, claims) = match covers {
+            Covers::Test(name) => ((!own_name).then_some(name), true),
+            Covers::Nothing(name) => (name, false),
+        };
+        if let Some(name) = new_name {
+            // A label says where in its crate a test is; the crate is known.
+            let short = name.split_once("::").map_or(name, |(_, name)| name);
+            open.renamed = births::set_label(short).map(|before| (slot.no(), before));
+        }
+        if claims && label::claim(slot.label(), scope) {
+            open.claimed = Some(slot.label());
+        }
         observe::rouse();
-        Open { scope, before: slot.enter_scope(scope), label, watched: true }
+        Some(open)
     })
 }
 
+/// While it lives the thread that made it, and the threads which that one makes, belong to a scope.
+pub struct OnThread {
+    before: ScopeId,
+    /// Of one thread.
+    _here: PhantomData<*const ()>,
+}
+
+impl Drop for OnThread {
+    fn drop(&mut self) {
+        if let Some(slot) = table::own() {
+            slot.enter_scope(self.before);
+        }
+    }
+}
+
+/// While it lives, which is during one poll, what the thread does belongs to a scope.
+pub struct InPoll {
+    before: ScopeId,
+    _here: PhantomData<*const ()>,
+}
+
+impl Drop for InPoll {
+    fn drop(&mut self) {
+        if let Some(slot) = table::own() {
+            slot.leave_poll(self.before);
+        }
+    }
+}
+
 impl Open {
+    /// The calling thread belongs to it, as long as the result lives.
+    #[must_use]
+    pub fn enter_thread(&self) -> Option<OnThread> {
+        let slot = table::own()?;
+        Some(OnThread { before: slot.enter_scope(self.scope), _here: PhantomData })
+    }
+
+    /// A poll of a future that belongs to it begins on the calling thread.
+    #[must_use]
+    pub fn enter_poll(&self) -> Option<InPoll> {
+        let slot = table::own()?;
+        Some(InPoll { before: slot.enter_poll(self.scope), _here: PhantomData })
+    }
+
     /// Ends the scope and judges what happened in it.
     pub fn close(self) -> Report {
         self.close_and(|detector, state, evidence| detector.judge(state, evidence))
@@ -377,23 +495,29 @@ impl Open {
 
     fn close_and<R: Default>(self, judge: impl FnOnce(&Detector, &mut State, Evidence) -> R) -> R {
         reentry::unwatched(|| {
-            let Some(detector) = detector().filter(|_| self.watched) else {
-                return R::default();
-            };
-            if let Some(slot) = table::own() {
-                slot.enter_scope(self.before);
-                if let Some(label) = self.label {
-                    slot.set_label(label);
-                }
-            }
+            let Some(detector) = running() else { return R::default() };
             let mut evidence = detector.evidence(&[self.scope], true);
-            // The process' counters are not this test's.
+            // The process' counters are not this scope's.
             evidence.calls_in_polls = evidence.calls.iter().map(|c| c.count).sum();
             evidence.allowed = 0;
-            let report = judge(detector, &mut lock(detector), evidence);
-            reentry::close_scope();
-            report
+            evidence.tests_seen = 0;
+            judge(detector, &mut lock(detector), evidence)
         })
+    }
+}
+
+impl Drop for Open {
+    /// What was not judged until here is judged, with the scope's settings, at the process' end.
+    fn drop(&mut self) {
+        if let Some(label) = self.claimed {
+            label::release(label, self.scope);
+        }
+        if let (Some((thread, before)), Some(slot)) = (self.renamed, table::own()) {
+            if slot.no() == thread {
+                slot.set_label(before);
+            }
+        }
+        reentry::close_scope();
     }
 }
 
@@ -437,7 +561,9 @@ fn at_exit(code: i32) -> i32 {
         }
         let mut state = lock(detector);
         let mut scopes: Vec<ScopeId> = state.scopes.keys().copied().collect();
-        scopes.push(ScopeId::PROCESS);
+        if state.process.is_some() {
+            scopes.push(ScopeId::PROCESS);
+        }
         let evidence = detector.evidence(&scopes, true);
         reentry::disarm();
         let report = detector.judge(&mut state, evidence);

@@ -120,8 +120,20 @@ pub mod report;
 // The front ends: the only ones that know all stages.
 mod detector;
 
+pub use evidence::Category;
+
+pub use config::Level;
+
+pub use report::model::{Finding, Report};
+
+mod watch;
+pub use watch::{watch, Watch};
+
+mod builder;
+pub use builder::{Builder, Detector, Watched};
+
 mod scope;
-pub use scope::allow_blocking;
+pub use scope::{allow_blocking, allow_blocking_async, AllowBlocking};
 
 mod macros;
 
@@ -146,17 +158,64 @@ pub mod __private;
 ///
 /// It takes every argument of [`tokio::test`](https://docs.rs/tokio/latest/tokio/attr.test.html)
 /// (`flavor`, `worker_threads`, `start_paused`, `unhandled_panic`, `name`, `crate`), those of
-/// [`watch_all!`] (`threshold`, `busy_threshold`, `level`, `require`), and
+/// [`watch_all!`] (`threshold`, `busy_threshold`, `level`, `allow(…)`, `warn(…)`, `deny(…)`,
+/// `require`), and
 ///
+/// - `off`: this test is not watched, also where [`watch_all!`] watches the others;
 /// - `stallhound = path`, where this package is renamed or re-exported: `stallhound = hound`.
 ///
 /// It expands to tokio's own attribute, so the user's package needs tokio with its feature
 /// `macros`, and tokio decides what the values of its arguments may be. The whole test is watched,
-/// from the building of its runtime to its shutdown. It needs no [`watch_all!`] beside it; its
-/// limits go before those of a [`watch_all!`] in the same binary.
+/// from the building of its runtime to its shutdown. It needs no [`watch_all!`] beside it. Where
+/// there is one, what the attribute does not say is as the line says; what a test finds fails that
+/// test, and not the process.
+///
+/// Settings follow the runtime: what runs on it, and on threads that it makes, is judged by the
+/// settings of the test that built it, whoever spawned the task. (Tokio does not tell who did.)
 ///
 /// # Panics
 ///
 /// The test panics at its end, with its findings and no others. Under `#[should_panic]` it does
 /// not, since the panic would make it pass: there the findings fail the process.
 pub use stallhound_macros::test;
+
+/// Watches one test, whatever attribute makes it a test: the test fails if one of its tasks held a
+/// worker.
+///
+/// ```
+/// #[tokio::test]
+/// #[stallhound::watch]
+/// async fn lists_notifications() {
+///     tokio::task::yield_now().await;
+/// }
+///
+/// #[tokio::test(flavor = "multi_thread")]
+/// #[stallhound::watch(threshold = "5ms", allow(file))]
+/// async fn refreshes_token() -> Result<(), std::io::Error> {
+///     tokio::fs::metadata(".").await?;
+///     Ok(())
+/// }
+/// ```
+///
+/// It stands best *below* the other attribute. There it is handed the sync function that the other
+/// one made, and its guard covers everything: the runtime from its building to its shutdown, all
+/// threads made meanwhile. *Above*, or below an attribute that keeps the function async (as
+/// `#[sqlx::test]` does), it wraps the body: from its first poll to its end everything on the
+/// test's threads is watched, the tasks it spawned included, but not the shutdown of the runtime.
+/// The test's threads are those that carry its name: the one that runs it and all that this one
+/// made, the runtime's workers above all, or those made from then on where the harness names no
+/// threads.
+///
+/// It takes the settings of [`watch_all!`] (`threshold`, `busy_threshold`, `level`, `allow(…)`,
+/// `warn(…)`, `deny(…)`, `require`), `off` (this test is not watched), and `stallhound = path`
+/// where this package is renamed or re-exported. What it does not say is as in [`watch_all!`],
+/// where the binary has one.
+///
+/// `#[ignore]`, `#[should_panic]`, arguments, return values and generated names of cases stay as
+/// they are.
+///
+/// # Panics
+///
+/// As [`test`](macro@test): the test panics at its end, with its findings and no others, but never
+/// under `#[should_panic]`, where the findings fail the process.
+pub use stallhound_macros::watch;

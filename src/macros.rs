@@ -21,6 +21,9 @@
 /// | `threshold` | a duration | a hold asleep fails from this long on; 10 ms |
 /// | `busy_threshold` | a duration | a hold on a processor fails from this long on; 50 ms, four times that in a build with debug assertions |
 /// | `level` | `warn` or `deny` | `warn`: everything is said, nothing fails |
+/// | `allow(…)` | categories | nothing is said of these |
+/// | `warn(…)` | categories | these are said, and fail nothing |
+/// | `deny(…)` | categories | these fail, also beside `level = warn` |
 /// | `require` | `true` or `false` | `true`: fails where the detector cannot work |
 ///
 /// A duration stands in quotes: `"5ms"`, `"1.5s"`, with one of the units `ns`, `us`, `µs`, `ms`,
@@ -28,6 +31,14 @@
 ///
 /// ```
 /// stallhound::watch_all!(threshold = "5ms", busy_threshold = "0.1s", level = warn, require = true);
+/// # fn main() {}
+/// ```
+///
+/// Categories are the words in brackets in reports ([`Category::word`](crate::Category::word)).
+/// Fail nothing yet but thread sleeps, and say nothing of files:
+///
+/// ```
+/// stallhound::watch_all!(level = warn, deny(sleep), allow(file));
 /// # fn main() {}
 /// ```
 ///
@@ -95,42 +106,12 @@ macro_rules! watch_all {
 /// Categories are the words in brackets in reports ([`Category::word`](crate::evidence::Category::word)).
 #[macro_export]
 macro_rules! allowance {
-    (below = $path:literal, $($rest:tt)*) => {
-        $crate::allowance! { below = [$path], $($rest)* }
-    };
-    (
-        below = [$($path:literal),+ $(,)?],
-        allow($($first:ident $(- $more:ident)*),+ $(,)?),
-        $(only($where:ident),)?
-        reason = $reason:literal $(,)?
-    ) => {
+    ($($parts:tt)*) => {
         $crate::__private::submit! {
-            $crate::__private::Allowance::registered(
-                ::core::file!(), ::core::line!(), $reason, &[$($path),+],
-            )
-            .only(&[$(::core::concat!(::core::stringify!($first) $(, "-", ::core::stringify!($more))*)),+])
-            $(.within(::core::stringify!($where)))?
+            $crate::__private::declare! {
+                ($crate::__private::Allowance::at(::core::file!(), ::core::line!())) $($parts)*
+            }
         }
-    };
-    (
-        below = [$($path:literal),+ $(,)?],
-        warn($($first:ident $(- $more:ident)*),+ $(,)?),
-        $(only($where:ident),)?
-        reason = $reason:literal $(,)?
-    ) => {
-        $crate::__private::submit! {
-            $crate::__private::Allowance::registered(
-                ::core::file!(), ::core::line!(), $reason, &[$($path),+],
-            )
-            .only(&[$(::core::concat!(::core::stringify!($first) $(, "-", ::core::stringify!($more))*)),+])
-            $(.within(::core::stringify!($where)))?
-            .note()
-        }
-    };
-    ($($other:tt)*) => {
-        ::core::compile_error!(
-            "allowance! takes, in this order: below = \"package::module::function\", allow(file, io-wait) or warn(…), only(root_future) if it shall not hold in tasks, reason = \"…\""
-        );
     };
 }
 

@@ -1,14 +1,18 @@
 //! What the macros' expansions name. Not public interface: it may change in any version.
 #![forbid(unsafe_code)]
 
-use crate::detector;
+use crate::config::{Level, Levels, Wishes};
+use crate::detector::{self, Covers, InPoll, OnThread, Open, Request};
+use crate::evidence::Category;
 use crate::report::model::Report;
+use crate::watch::Body;
+use std::future::Future;
 use std::time::Duration;
 
 pub use crate::__settings as settings;
 pub use crate::verdict::rules::Allowance;
 pub use inventory::submit;
-pub use stallhound_macros::{configure, guard};
+pub use stallhound_macros::{configure, declare, guard};
 
 /// The settings of one `watch_all!` line or one attribute, and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +29,12 @@ pub struct Settings {
     pub busy_threshold: Option<Duration>,
     /// `Some(true)`: warn, nothing fails. `Some(false)`: deny.
     pub warn: Option<bool>,
+    /// Nothing is watched.
+    pub off: bool,
+    /// Categories by their words: `allow(…)`, `warn(…)`, `deny(…)`.
+    pub allowed: &'static [&'static str],
+    pub noted: &'static [&'static str],
+    pub denied: &'static [&'static str],
     /// Fail if the detector cannot work here.
     pub require: bool,
     /// The test has `#[should_panic]`: findings go to the exit code, not to a panic.
@@ -50,6 +60,10 @@ impl Settings {
             threshold: None,
             busy_threshold: None,
             warn: None,
+            off: false,
+            allowed: &[],
+            noted: &[],
+            denied: &[],
             require: false,
             should_panic: false,
         }
@@ -70,9 +84,46 @@ impl Settings {
         self.require = require;
         self
     }
-    pub const fn should_panic(mut self) -> Settings {
-        self.should_panic = true;
+    pub const fn off(mut self) -> Settings {
+        self.off = true;
         self
+    }
+    pub const fn allow(mut self, categories: &'static [&'static str]) -> Settings {
+        self.allowed = categories;
+        self
+    }
+    pub const fn note(mut self, categories: &'static [&'static str]) -> Settings {
+        self.noted = categories;
+        self
+    }
+    pub const fn deny(mut self, categories: &'static [&'static str]) -> Settings {
+        self.denied = categories;
+        self
+    }
+    pub const fn should_panic_if(mut self, it_should: bool) -> Settings {
+        self.should_panic |= it_should;
+        self
+    }
+
+    /// What the line asks for, without where it stands.
+    pub(crate) fn wishes(&self) -> Wishes {
+        let mut levels = Levels::default();
+        for (words, level) in
+            [(self.allowed, Level::Allow), (self.noted, Level::Warn), (self.denied, Level::Deny)]
+        {
+            for word in words {
+                if let Some(category) = Category::ALL.into_iter().find(|c| c.word() == *word) {
+                    levels.set(category, level);
+                }
+            }
+        }
+        let level = self.warn.map(|warn| if warn { Level::Warn } else { Level::Deny });
+        Wishes {
+            threshold: self.threshold,
+            busy_threshold: self.busy_threshold,
+            level: if self.off { Some(Level::Allow) } else { level },
+            levels,
+        }
     }
 }
 
@@ -81,84 +132,164 @@ pub fn arm(settings: &'static Settings) {
     detector::arm_process(settings);
 }
 
-/// Opens the guarded part of a test, whose name is given in full.
-pub fn begin(settings: &'static Settings, test: &'static str) -> Scope {
-    Scope { open: Some(detector::open(settings, test)), settings }
+/// Opens the guarded part of a sync test, whose name is given in full.
+pub fn begin(settings: &'static Settings, test: &'static str) -> Guard {
+    let scope = Scope::open(settings, test);
+    Guard { thread: scope.open.as_ref().and_then(Open::enter_thread), scope }
+}
+
+/// Guards the body of an async test, whose name is given in full. It returns the scope, which is
+/// to be finished, and what the body returned.
+pub fn body<T, F: Future<Output = T>>(
+    settings: &'static Settings,
+    test: &'static str,
+    future: F,
+) -> Body<F, impl FnOnce() -> Scope> {
+    Body::new(move || Scope::open(settings, test), future)
+}
+
+/// A sync test while it runs, with its thread and whatever threads that one makes.
+#[must_use]
+pub struct Guard {
+    // Dropped first.
+    thread: Option<OnThread>,
+    scope: Scope,
+}
+
+impl Guard {
+    /// As [`Scope::finish`].
+    pub fn finish(self) -> Option<Failure> {
+        drop(self.thread);
+        self.scope.finish()
+    }
 }
 
 /// A test while it runs.
 #[must_use]
 pub struct Scope {
-    open: Option<detector::Open>,
+    open: Option<Open>,
     settings: &'static Settings,
 }
 
 impl Scope {
-    /// Ends the test and judges it.
-    ///
-    /// # Panics
-    ///
-    /// With the report, if there are findings.
-    #[track_caller]
-    pub fn finish(mut self) {
-        let Some(open) = self.open.take() else { return };
+    fn open(settings: &'static Settings, test: &'static str) -> Scope {
+        Scope { open: detector::open(&Request::of(settings), Covers::Test(test)), settings }
+    }
+
+    /// Of an async test: a poll of its body begins.
+    pub(crate) fn enter_poll(&self) -> Option<InPoll> {
+        self.open.as_ref().and_then(Open::enter_poll)
+    }
+
+    /// Ends the test and judges it. What is returned is to be thrown, once what the test returned
+    /// was said: see [`Outcome`].
+    #[must_use]
+    pub fn finish(mut self) -> Option<Failure> {
+        let open = self.open.take()?;
+        detector::unwatched(|| self.judge(open))
+    }
+
+    fn judge(&self, open: Open) -> Option<Failure> {
         let report = open.close();
         if self.settings.should_panic {
             if !report.is_clean() {
                 detector::defer(report);
             }
-            return;
+            return None;
         }
         if let Some(why) = detector::broken().filter(|_| self.settings.require) {
-            panic!("stallhound is required here, but: {why}");
+            return Some(Failure(format!("stallhound is required here, but: {why}")));
         }
-        let style = detector::style();
-        let text = crate::report::text::render(&report, &style);
+        let text = crate::report::text::render(&report, &detector::style());
         if report.is_clean() {
             // Notes are for whoever looks at the output of a passing test.
             if !text.is_empty() {
                 eprint!("{text}");
             }
-            return;
+            return None;
         }
-        panic!("{}", text.trim_end());
+        Some(Failure(text.trim_end().to_owned()))
     }
 }
 
+/// Why a test fails.
+#[must_use]
+pub struct Failure(String);
+
+impl Failure {
+    /// Fails it.
+    ///
+    /// # Panics
+    ///
+    /// Always.
+    #[track_caller]
+    pub fn fail(self) -> ! {
+        panic!("{}", self.0)
+    }
+}
+
+/// What a test returned, before it fails because of its findings: an error of its own comes first.
+pub struct Outcome<T>(pub T);
+
+impl<T: std::process::Termination> Outcome<T> {
+    /// Says an error as the harness would.
+    pub fn say(self) {
+        let _ = self.0.report();
+    }
+}
+
+/// For functions that are no tests: it stands behind the method of the same name.
+pub trait AnyOutcome {
+    fn say(self);
+}
+
+impl<T> AnyOutcome for Outcome<T> {
+    fn say(self) {}
+}
+
 impl Drop for Scope {
-    /// The test panicked, or left early: its own message comes first, ours is added.
+    /// The test panicked: its own message comes first, ours is added.
     fn drop(&mut self) {
         let Some(open) = self.open.take() else { return };
-        let report = open.close();
-        if report.is_clean() {
-            return;
-        }
-        if self.settings.should_panic {
-            // The panic makes this test pass.
-            detector::defer(report);
-        } else {
-            eprint!("{}", crate::report::text::render(&report, &detector::style()));
-        }
+        detector::unwatched(|| {
+            let report = open.close();
+            if report.is_clean() {
+                return;
+            }
+            if self.settings.should_panic || !std::thread::panicking() {
+                // The panic makes this test pass; or there is none, since whoever ran the body gave
+                // it up before its end.
+                detector::defer(report);
+            } else {
+                eprint!("{}", crate::report::text::render(&report, &detector::style()));
+            }
+        });
     }
 }
 
 /// For this project's own tests: a scope whose report is handed out.
-pub struct Recording(detector::Open);
+pub struct Recording {
+    thread: Option<OnThread>,
+    open: Option<Open>,
+}
 
 /// Opens a [`Recording`] on the calling thread.
 pub fn begin_recording(settings: &'static Settings, name: &str) -> Recording {
-    Recording(detector::open(settings, name))
+    let open = detector::open(&Request::of(settings), Covers::Nothing(Some(name)));
+    Recording { thread: open.as_ref().and_then(Open::enter_thread), open }
 }
 
 impl Recording {
     /// Ends it and judges what happened in it.
     pub fn finish(self) -> Report {
-        self.0.close()
+        drop(self.thread);
+        self.open.map_or_else(Report::default, Open::close)
     }
 
     /// The same, judged twice: as ever, and with no allowance in force.
     pub fn finish_twice(self) -> (Report, Report) {
-        self.0.close_twice()
+        drop(self.thread);
+        self.open.map(Open::close_twice).unwrap_or_default()
     }
 }
 

@@ -21,7 +21,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 
 /// The front ends know all in-process stages.
-const FRONT_ENDS: &[&str] = &["lib", "detector", "scope", "private", "macros"];
+const FRONT_ENDS: &[&str] = &["lib", "detector", "builder", "scope", "watch", "private", "macros"];
 
 /// Stages in which `unsafe` may stand; every other file forbids it.
 const UNSAFE: &[&str] = &["sys", "slots", "hooks", "capture"];

@@ -1,7 +1,7 @@
 //! Every row of the table of contexts (docs/architecture.md, "May this thread block?"): the same
 //! 20 ms thread sleep, everywhere tokio can run code. Run with the oldest and the newest tokio.
 
-use fixture::{line_of, pause, refresh, refresh_inlined, SleepsInDrop};
+use fixture::{line_of, pause, read_nothing, refresh, refresh_inlined, SleepsInDrop};
 use stallhound::__private::{begin_recording, Settings};
 use stallhound::config::Level;
 use stallhound::evidence::Category;
@@ -254,6 +254,50 @@ fn a_runtime_inside_of_the_blocking_pool() {
     if debug_info() {
         let r = recorded("nested_root", move || nested(|| current().block_on(refresh(NAP))));
         only(&r, Level::Deny, "refresh", Context::RootLoop);
+    }
+}
+
+/// Nothing of such a runtime reaches libc before its first poll.
+#[test]
+fn a_runtime_without_drivers_is_seen_from_its_first_poll() {
+    let bare = || Builder::new_current_thread().build().unwrap();
+    let r = recorded("bare_task", move || in_task(bare(), refresh(NAP)));
+    only(&r, Level::Deny, "refresh", Context::Task);
+    if debug_info() {
+        let r = recorded("bare_root", move || bare().block_on(refresh(NAP)));
+        only(&r, Level::Deny, "refresh", Context::RootLoop);
+        let r = recorded("bare_read", move || bare().block_on(read_nothing(NAP)));
+        let f = r.findings.first().unwrap_or_else(|| panic!("{r}"));
+        assert_eq!((f.category, f.call), (Category::Net, Some("recv")), "{r}");
+        assert_eq!(f.context, Context::RootLoop, "{r}");
+    }
+}
+
+/// Threads of their own, none of which descends from the one that built the runtime.
+#[test]
+fn a_runtime_that_was_handed_over() {
+    fn handed(name: &'static str, work: fn(Runtime)) -> Report {
+        recorded(name, move || {
+            let (tx, rx) = std::sync::mpsc::channel();
+            let other = std::thread::spawn(move || work(rx.recv().unwrap()));
+            std::thread::spawn(move || tx.send(current()).unwrap()).join().unwrap();
+            other.join().unwrap();
+        })
+    }
+    let r = handed("handed_task", |rt| in_task(rt, refresh(NAP)));
+    only(&r, Level::Deny, "refresh", Context::Task);
+    if debug_info() {
+        let r = handed("handed_root", |rt| rt.block_on(refresh(NAP)));
+        only(&r, Level::Deny, "refresh", Context::RootLoop);
+        // A hot call is certain to be seen once the thread has parked in it.
+        let r = handed("handed_read", |rt| {
+            rt.block_on(async {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                read_nothing(NAP).await
+            });
+        });
+        let f = r.findings.first().unwrap_or_else(|| panic!("{r}"));
+        assert_eq!((f.category, f.call), (Category::Net, Some("recv")), "{r}");
     }
 }
 

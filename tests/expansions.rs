@@ -11,12 +11,14 @@ use std::process::{Command, Output};
 /// How often a line of libtest's appears for the workspace `expansions`.
 const EXPECTED: &[(&str, usize)] = &[
     // tests/suite.rs, once in each edition.
-    ("test result: ok. 19 passed; 0 failed; 1 ignored;", 3),
+    ("test result: ok. 31 passed; 0 failed; 2 ignored;", 3),
     // Unit tests, once in each edition.
     ("test result: ok. 1 passed; 0 failed; 0 ignored;", 3),
     // renamed/tests/suite.rs
-    ("test result: ok. 5 passed; 0 failed; 0 ignored;", 1),
+    ("test result: ok. 8 passed; 0 failed; 0 ignored;", 1),
     ("test ignored ... ignored, to see whether it is", 3),
+    ("test watch::ignored_above ... ignored, to see whether it is", 3),
+    ("test watch::should_panic_above - should panic ... ok", 3),
     ("test should_panic_below - should panic ... ok", 3),
     ("test should_panic_above - should panic ... ok", 3),
     ("test should_panic_by_cfg_attr - should panic ... ok", 3),

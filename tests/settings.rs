@@ -1,5 +1,8 @@
 //! What a line of settings says about itself and its crate.
 
+#[path = "../macros/src/categories.rs"]
+mod categories;
+
 use std::time::Duration;
 
 use stallhound::__private::{configure, settings, Settings};
@@ -9,6 +12,10 @@ static LINE: u32 = line!() - 1;
 
 static ALL: Settings = configure! {
     (settings!()) threshold = "5ms", busy_threshold = "1.5s", level = warn, require = true
+};
+
+static LISTS: Settings = configure! {
+    (settings!()) warn(sync, "io-wait"), allow(file), deny(sleep, net),
 };
 
 static DENY: Settings = configure! { (settings!()) level = "deny" };
@@ -29,7 +36,21 @@ fn says_nothing_that_was_not_written() {
     assert_eq!(PLAIN.busy_threshold, None);
     assert_eq!(PLAIN.warn, None);
     assert!(!PLAIN.require);
-    assert!(!PLAIN.should_panic);
+    assert!(!PLAIN.should_panic && !PLAIN.off);
+    assert!(PLAIN.allowed.is_empty() && PLAIN.noted.is_empty() && PLAIN.denied.is_empty());
+}
+
+#[test]
+fn takes_lists_of_categories() {
+    assert_eq!(LISTS.allowed, ["file"]);
+    assert_eq!(LISTS.noted, ["sync", "io-wait"]);
+    assert_eq!(LISTS.denied, ["sleep", "net"]);
+}
+
+#[test]
+fn the_macros_know_every_category() {
+    let all = stallhound::Category::ALL.map(|category| category.word());
+    assert_eq!(categories::CATEGORIES, all);
 }
 
 #[test]

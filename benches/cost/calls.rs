@@ -62,7 +62,10 @@ impl Objects {
 /// Where a call is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Where {
+    /// On a thread that has to do with no runtime.
     Outside,
+    /// On a thread that has built a runtime.
+    Builder,
     InPoll,
     SpawnBlocking,
 }
@@ -204,6 +207,7 @@ pub fn measure(effort: Effort, table: &mut Table) {
     };
     let outside = measured("outside", Watched::Armed);
     let off = measured("outside", Watched::Off);
+    let builder = measured("builder", Watched::Armed);
     let in_poll = measured("in-poll", Watched::Armed);
     let blocking = measured("spawn-blocking", Watched::Armed);
     for (at, call) in all().iter().enumerate() {
@@ -211,6 +215,10 @@ pub fn measure(effort: Effort, table: &mut Table) {
         table.amount(&format!("added outside of polls: {}", call.name), "ns", outside[at], bound);
     }
     table.amount("  the first of them, linked and off", "ns", off[0], None);
+    for (at, call) in all().iter().enumerate() {
+        let name = format!("the same on a thread that built a runtime: {}", call.name);
+        table.amount(&name, "ns", builder[at], Some(OUTSIDE));
+    }
     for (at, call) in all().iter().enumerate() {
         // A timed call reads the clock twice, a ready one asks the kernel: shown, not promised.
         let bound = (call.kind == Kind::Harmless).then_some(IN_POLL);
@@ -227,6 +235,7 @@ pub fn child(rest: &[String]) {
     let rounds: usize = rest[1].parse().expect("rounds");
     let objects = Objects::new();
     let place = match &rest[0][..] {
+        "builder" => Where::Builder,
         "in-poll" => Where::InPoll,
         "spawn-blocking" => Where::SpawnBlocking,
         _ => Where::Outside,
@@ -264,6 +273,10 @@ pub fn at(place: Where, work: impl std::future::Future<Output = ()> + Send + 'st
         || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     match place {
         Where::Outside => now(work),
+        Where::Builder => {
+            let _runtime = build();
+            now(work);
+        }
         Where::InPoll => build().block_on(async { tokio::spawn(work).await.expect("the task") }),
         Where::SpawnBlocking => build()
             .block_on(async { tokio::task::spawn_blocking(|| now(work)).await.expect("the task") }),

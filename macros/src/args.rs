@@ -1,13 +1,15 @@
-//! The arguments of `watch_all!` and `#[stallhound::test]`: `name = value`, separated by commas.
+//! The arguments of `watch_all!` and the attributes: `name = value`, `name(list)` or `off`,
+//! separated by commas.
 //!
 //! Every error stands on the token that is wrong and says what is allowed there.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{quote, ToTokens};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{Error, Ident, LitBool, LitStr, Path, Result, Token};
+use syn::{parenthesized, Error, Ident, LitBool, LitStr, Path, Result, Token};
 
+use crate::categories::CATEGORIES;
 use crate::duration;
 
 /// Which macro the arguments were given to.
@@ -17,9 +19,14 @@ pub enum Place {
     WatchAll,
     /// `#[stallhound::test]`, which also takes what `#[tokio::test]` takes.
     Test,
+    /// `#[stallhound::watch]`.
+    Watch,
 }
 
-const LIMITS: &[&str] = &["threshold", "busy_threshold", "level", "require"];
+const LIMITS: &[&str] =
+    &["threshold", "busy_threshold", "level", "allow", "warn", "deny", "require"];
+const LISTS: &[&str] = &["allow", "warn", "deny"];
+const OFF: &str = "off";
 const PACKAGE: &str = "stallhound";
 /// As of tokio-macros 2.7. What their values may be is judged by tokio's own attribute.
 const TOKIO: &[&str] =
@@ -28,8 +35,10 @@ const TOKIO: &[&str] =
 impl Place {
     fn allowed(self) -> Vec<&'static str> {
         let mut names = LIMITS.to_vec();
+        if let Place::Test | Place::Watch = self {
+            names.extend([OFF, PACKAGE]);
+        }
         if let Place::Test = self {
-            names.push(PACKAGE);
             names.extend(TOKIO);
         }
         names
@@ -77,6 +86,7 @@ impl Arguments {
     pub fn parse(place: Place, input: ParseStream<'_>) -> Result<Arguments> {
         let mut arguments = Arguments::default();
         let mut seen = Vec::<String>::new();
+        let mut listed = Vec::<String>::new();
         while !input.is_empty() {
             if !input.peek(Ident::peek_any) {
                 let allowed = place.allowed_text();
@@ -95,7 +105,25 @@ impl Arguments {
             if seen.contains(&text) {
                 return Err(Error::new(name.span(), format!("`{text}` is given twice")));
             }
-            arguments.parse_value(&name, &text, input)?;
+            let settings = |name: &String| LIMITS.contains(&name.as_str());
+            let contradicts = match text.as_str() {
+                OFF => seen.iter().any(settings),
+                _ => settings(&text) && seen.iter().any(|before| before == OFF),
+            };
+            if contradicts {
+                let problem = "`off` leaves nothing to set: remove it, or the other settings";
+                return Err(Error::new(name.span(), problem));
+            }
+            if text == OFF {
+                if !input.is_empty() && !input.peek(Token![,]) {
+                    return Err(input.error("`off` takes no value"));
+                }
+                arguments.limits.0.push(quote!(.off()));
+            } else if LISTS.contains(&text.as_str()) {
+                arguments.parse_list(&name, &text, &mut listed, input)?;
+            } else {
+                arguments.parse_value(&name, &text, input)?;
+            }
             seen.push(text);
             if input.is_empty() {
                 break;
@@ -106,6 +134,20 @@ impl Arguments {
             input.parse::<Token![,]>()?;
         }
         Ok(arguments)
+    }
+
+    /// `allow(file, sync)`, each category in one list only.
+    fn parse_list(
+        &mut self,
+        name: &Ident,
+        text: &str,
+        listed: &mut Vec<String>,
+        input: ParseStream<'_>,
+    ) -> Result<()> {
+        let words = categories(name, listed, input)?;
+        let call = Ident::new(if text == "warn" { "note" } else { text }, name.span());
+        self.limits.0.push(quote!(.#call(&[#(#words),*])));
+        Ok(())
     }
 
     fn parse_value(&mut self, name: &Ident, text: &str, input: ParseStream<'_>) -> Result<()> {
@@ -155,6 +197,9 @@ fn form(name: &str) -> &'static str {
         "threshold" => "a duration in quotes, such as `threshold = \"5ms\"`",
         "busy_threshold" => "a duration in quotes, such as `busy_threshold = \"100ms\"`",
         "level" => "`level = warn` or `level = deny`",
+        "allow" => "a list of categories, such as `allow(file, sync)`",
+        "warn" => "a list of categories, such as `warn(file, sync)`",
+        "deny" => "a list of categories, such as `deny(file, sync)`",
         "require" => "`require = true` or `require = false`",
         PACKAGE => "`stallhound = path::to::stallhound`",
         "crate" => "`crate = \"path::to::tokio\"`",
@@ -164,6 +209,65 @@ fn form(name: &str) -> &'static str {
         "unhandled_panic" => "`unhandled_panic = \"ignore\"` or `\"shutdown_runtime\"`",
         _ => "`name = \"…\"`",
     }
+}
+
+/// `(file, sync)` after `name`: the words of categories, none of them `listed` before.
+pub fn categories(
+    name: &Ident,
+    listed: &mut Vec<String>,
+    input: ParseStream<'_>,
+) -> Result<Vec<String>> {
+    let text = name.to_string();
+    let needed = || Error::new(name.span(), format!("`{text}` needs {}", form(&text)));
+    if !input.peek(syn::token::Paren) {
+        return Err(needed());
+    }
+    let content;
+    parenthesized!(content in input);
+    let mut words = Vec::<String>::new();
+    while !content.is_empty() {
+        let (word, span) = category(&content)?;
+        if !CATEGORIES.contains(&word.as_str()) {
+            let all: Vec<String> = CATEGORIES.iter().map(|c| format!("`{c}`")).collect();
+            let problem = format!("no category is called `{word}`: one of {}", all.join(", "));
+            return Err(Error::new(span, problem));
+        }
+        if listed.contains(&word) {
+            return Err(Error::new(span, format!("`{word}` is listed twice")));
+        }
+        listed.push(word.clone());
+        words.push(word);
+        if !content.is_empty() {
+            if !content.peek(Token![,]) {
+                return Err(content.error("expected `,` before the next category"));
+            }
+            content.parse::<Token![,]>()?;
+        }
+    }
+    if words.is_empty() {
+        return Err(needed());
+    }
+    Ok(words)
+}
+
+/// `sync`, `io-wait`, `io_wait` or `"io-wait"`: its word, and where it begins.
+fn category(input: ParseStream<'_>) -> Result<(String, Span)> {
+    if input.peek(LitStr) {
+        let text: LitStr = input.parse()?;
+        return Ok((text.value(), text.span()));
+    }
+    if !input.peek(Ident::peek_any) {
+        let all: Vec<String> = CATEGORIES.iter().map(|c| format!("`{c}`")).collect();
+        return Err(input.error(format!("expected a category: one of {}", all.join(", "))));
+    }
+    let first = input.call(Ident::parse_any)?;
+    let mut word = first.to_string().replace('_', "-");
+    while input.peek(Token![-]) && input.peek2(Ident::peek_any) {
+        input.parse::<Token![-]>()?;
+        let next = input.call(Ident::parse_any)?;
+        word = format!("{word}-{next}");
+    }
+    Ok((word, first.span()))
 }
 
 /// A value of one token, with our words on the token where it is of another kind.
@@ -256,6 +360,23 @@ mod tests {
     }
 
     #[test]
+    fn lists_name_categories() {
+        assert_eq!(limits("allow(file)"), ".allow(&[\"file\"])");
+        assert_eq!(
+            limits("level = warn, deny(sleep, io-wait,), warn(\"net\"), allow(sync)"),
+            ".warn(true).deny(&[\"sleep\",\"io-wait\"]).note(&[\"net\"]).allow(&[\"sync\"])"
+        );
+        assert_eq!(limits("allow(io_wait)"), ".allow(&[\"io-wait\"])");
+        for category in super::CATEGORIES {
+            assert_eq!(limits(&format!("warn({category})")), format!(".note(&[\"{category}\"])"));
+        }
+        for place in [Place::Test, Place::Watch] {
+            let arguments = read(place, "stallhound = hound, off").expect("arguments");
+            assert_eq!(arguments.limits.into_token_stream().to_string(), ". off ()");
+        }
+    }
+
+    #[test]
     fn the_attribute_sorts_what_is_whose() {
         let arguments = read(
             Place::Test,
@@ -293,6 +414,16 @@ mod tests {
             ("require = \"true\"", "expected `require = true` or"),
             ("threshold = \"5ms\" require = true", "expected `,`"),
             ("threshold = \"5ms\", threshold = \"6ms\"", "`threshold` is given twice"),
+            ("allow", "`allow` needs a list of categories, such as `allow(file, sync)`"),
+            ("deny()", "`deny` needs a list"),
+            ("warn = file", "`warn` needs a list"),
+            ("allow(disc)", "no category is called `disc`: one of `sleep`, `net`, `io-wait`"),
+            ("allow(file sync)", "expected `,` before the next category"),
+            ("allow(5)", "expected a category: one of `sleep`"),
+            ("allow(file, file)", "`file` is listed twice"),
+            ("allow(file), warn(file)", "`file` is listed twice"),
+            ("allow(file), allow(sync)", "`allow` is given twice"),
+            ("off", "no argument is called `off`"),
         ] {
             let said = read(Place::WatchAll, text).err().expect(text);
             assert!(said.contains(part), "{text}: {said}");
@@ -300,12 +431,17 @@ mod tests {
         for (text, part) in [
             (
                 "workers = 2",
-                "one of `threshold`, `busy_threshold`, `level`, `require`, `stallhound`, `flavor`",
+                "one of `threshold`, `busy_threshold`, `level`, `allow`, `warn`, `deny`, `require`, \
+                 `off`, `stallhound`, `flavor`",
             ),
             ("flavor", "`flavor` needs a value"),
             ("crate = tokio", "expected `crate = \"path::to::tokio\"`"),
             ("crate = \"1\"", "expected `crate = \"path::to::tokio\"`"),
             ("stallhound = 1", "expected `stallhound = path::to::stallhound`"),
+            ("off, level = warn", "`off` leaves nothing to set"),
+            ("allow(file), off", "`off` leaves nothing to set"),
+            ("off = true", "`off` takes no value"),
+            ("off(file)", "`off` takes no value"),
         ] {
             let said = read(Place::Test, text).err().expect(text);
             assert!(said.contains(part), "{text}: {said}");

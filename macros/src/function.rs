@@ -1,9 +1,9 @@
 //! A function in the parts the attributes need. Its body stays unread: compile time is the user's.
 
-use proc_macro2::{Span, TokenStream};
-use quote::ToTokens;
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{quote, ToTokens};
 use syn::parse::{Parse, ParseStream};
-use syn::{braced, token, AttrStyle, Attribute, Result, Signature, Visibility};
+use syn::{braced, token, AttrStyle, Attribute, Meta, Result, Signature, Visibility};
 
 pub struct Function {
     /// Inner ones too, made outer: what replaces the body may not begin with an attribute.
@@ -24,8 +24,25 @@ impl Function {
         self.signature.asyncness = Some(token::Async { span: Span::call_site() });
     }
 
-    pub fn has_attribute(&self, name: &str) -> bool {
-        self.attributes.iter().any(|attribute| attribute.path().is_ident(name))
+    /// The last of the attributes that says where `name` is said, by itself or by `cfg_attr`: the
+    /// condition, as a test of the compiler's.
+    pub fn has_attribute(&self, name: &str) -> Option<TokenStream> {
+        self.attributes.iter().rev().find_map(|attribute| {
+            if attribute.path().is_ident(name) {
+                return Some(quote!(true));
+            }
+            let Meta::List(list) = &attribute.meta else { return None };
+            if !list.path.is_ident("cfg_attr") {
+                return None;
+            }
+            // The condition, then attributes, each up to a comma.
+            let tokens: Vec<TokenTree> = list.tokens.clone().into_iter().collect();
+            let mut parts =
+                tokens.split(|t| matches!(t, TokenTree::Punct(p) if p.as_char() == ','));
+            let condition = parts.next()?.iter();
+            let says = |part: &[TokenTree]| matches!(part, [TokenTree::Ident(i), ..] if i == name);
+            parts.any(says).then(|| quote!(::core::cfg!(#(#condition)*)))
+        })
     }
 
     /// The body as a block, for use in another one.

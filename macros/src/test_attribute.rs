@@ -9,6 +9,7 @@ use syn::{parse_quote, Error, Path};
 
 use crate::args::{Arguments, Place};
 use crate::function::Function;
+use crate::watch;
 
 const FOR_ASYNC_FN: &str = "`#[stallhound::test]` is for an `async fn`";
 
@@ -17,13 +18,17 @@ pub fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
         Ok(function) => function,
         Err(error) => return with_error(item, &Error::new(error.span(), FOR_ASYNC_FN)),
     };
-    let checked = check(&function).and_then(|()| Arguments::read(Place::Test, arguments));
+    let checked = check(&function).and_then(|()| {
+        let arguments = Arguments::read(Place::Test, arguments)?;
+        only_once(&function, &arguments)?;
+        Ok(arguments)
+    });
     match checked {
         Ok(arguments) => delegate(arguments, function),
         // Still a test, so that the mistake is the only thing the compiler speaks of.
         Err(error) => {
             function.make_async();
-            function.attributes.retain(|attribute| !is_test(attribute));
+            function.attributes.retain(|a| !is_test(a) && !watch::is_ours(a, None));
             with_error(delegate(Arguments::default(), function), &error)
         }
     }
@@ -38,6 +43,18 @@ fn check(function: &Function) -> syn::Result<()> {
         return Err(Error::new(function.signature.fn_token.span, FOR_ASYNC_FN));
     }
     Ok(())
+}
+
+/// `#[stallhound::watch]` has nothing to add.
+fn only_once(function: &Function, arguments: &Arguments) -> syn::Result<()> {
+    let package = arguments.stallhound.as_ref();
+    match function.attributes.iter().find(|a| watch::is_ours(a, package)) {
+        Some(second) => {
+            let problem = "`#[stallhound::test]` watches this function already: remove this one";
+            Err(Error::new_spanned(second, problem))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Another attribute that would run the function: `#[test]`, `#[tokio::test]`, …

@@ -1,6 +1,6 @@
 //! Where the signal handler puts what it copies.
 
-use crate::ids::{CpuNanos, Nanos};
+use crate::ids::{CpuNanos, Nanos, ScopeId};
 use crate::slots::record::RawFacts;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -32,6 +32,9 @@ pub struct Sample {
     /// Units to take, set by the watchdog.
     pub take: u8,
     pub beat: u32,
+    pub scope: ScopeId,
+    /// Of a wrapped future: see `Slot::poll`.
+    pub poll: u32,
     pub ip: u64,
     pub sp: u64,
     pub bp: u64,

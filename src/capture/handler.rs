@@ -47,6 +47,8 @@ fn sample(context: *mut libc::c_void) -> bool {
         sample.at = clock::now();
         sample.cpu = clock::own_cpu();
         sample.beat = slot.beat();
+        sample.scope = slot.scope();
+        sample.poll = slot.poll();
         if slot.has(flag::TOUCHED) && !slot.has(flag::DYING) {
             let read: Reader = core::mem::transmute::<usize, Reader>(reader);
             (sample.facts, sample.left, sample.taken) = read(sample.take);

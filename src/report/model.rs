@@ -8,7 +8,7 @@ use crate::ids::{Nanos, TaskId, WorkerIndex};
 pub use crate::verdict::context::Context;
 use std::fmt;
 
-/// What was found, and what was looked at.
+/// What was found, and what was looked at. Its `Display` is the text report, without colours.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
@@ -26,6 +26,31 @@ impl Report {
     /// Whether nothing fails. Notes do not count.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
+    }
+
+    /// What fails, worst first.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// What is only worth a line.
+    pub fn notes(&self) -> &[Finding] {
+        &self.notes
+    }
+
+    /// For the end of a test: the report is the message of its failure.
+    ///
+    /// ```
+    /// let report = stallhound::Report::default();
+    /// report.assert_clean();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the text report, at the caller's line, unless [`Report::is_clean`].
+    #[track_caller]
+    pub fn assert_clean(&self) {
+        assert!(self.is_clean(), "{self}");
     }
 }
 

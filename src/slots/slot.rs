@@ -1,6 +1,6 @@
 //! One thread's slot.
 
-use super::label::Label;
+use super::label::{self, Label};
 use crate::ids::{KernelTid, Nanos, ScopeId, ThreadNo};
 use core::sync::atomic::{
     fence, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
@@ -46,6 +46,10 @@ pub mod flag {
     pub const RUNTIME: u32 = 32;
     /// Made an epoll descriptor: most likely built a runtime, and will drive it.
     pub const BUILDER: u32 = 64;
+    /// May have built a runtime, or was made by a thread that may have.
+    pub const ASK: u32 = 128;
+    /// Certainly has not, nor has any thread it descends from.
+    pub const UNASKED: u32 = 256;
 }
 
 /// Short calls of one poll, added up until they matter.
@@ -97,6 +101,10 @@ pub struct Slot {
     tid: AtomicI32,
     no: AtomicU64,
     scope: AtomicU32,
+    /// The scope of the wrapped future that is being polled; 0: none is.
+    polled: AtomicU32,
+    /// How often a poll of a wrapped future began or ended.
+    polls: AtomicU32,
     label: AtomicU32,
     flags: AtomicU32,
     /// Odd: parked. Grows by two with each turn of the scheduler that we see.
@@ -118,6 +126,8 @@ pub struct Slot {
     /// Stack pointer of the outermost watched call, 0 if none. Owner only.
     pub depth: AtomicUsize,
     start_routine: AtomicUsize,
+    /// Its `pthread_t`.
+    handle: AtomicUsize,
     stack_low: AtomicUsize,
     stack_high: AtomicUsize,
     pub sums: [Sum; SUM_KINDS],
@@ -131,6 +141,8 @@ impl Slot {
             tid: AtomicI32::new(0),
             no: AtomicU64::new(0),
             scope: AtomicU32::new(0),
+            polled: AtomicU32::new(0),
+            polls: AtomicU32::new(0),
             label: AtomicU32::new(0),
             flags: AtomicU32::new(0),
             beat: AtomicU32::new(0),
@@ -144,6 +156,7 @@ impl Slot {
             allow: AtomicU32::new(0),
             depth: AtomicUsize::new(0),
             start_routine: AtomicUsize::new(0),
+            handle: AtomicUsize::new(0),
             stack_low: AtomicUsize::new(0),
             stack_high: AtomicUsize::new(0),
             sums: [const { Sum::new() }; SUM_KINDS],
@@ -167,10 +180,12 @@ impl Slot {
         label: Label,
         flags: u32,
         start_routine: usize,
+        handle: usize,
         stack: (usize, usize),
     ) {
         self.no.store(no.0, Ordering::Relaxed);
         self.scope.store(scope.0, Ordering::Relaxed);
+        self.polled.store(0, Ordering::Relaxed);
         self.label.store(label.0, Ordering::Relaxed);
         self.flags.store(flags, Ordering::Relaxed);
         self.beat.store(0, Ordering::Relaxed);
@@ -182,6 +197,7 @@ impl Slot {
         self.allow.store(0, Ordering::Relaxed);
         self.depth.store(0, Ordering::Relaxed);
         self.start_routine.store(start_routine, Ordering::Relaxed);
+        self.handle.store(handle, Ordering::Relaxed);
         self.stack_low.store(stack.0, Ordering::Relaxed);
         self.stack_high.store(stack.1, Ordering::Relaxed);
         for sum in &self.sums {
@@ -211,8 +227,48 @@ impl Slot {
         ThreadNo(self.no.load(Ordering::Relaxed))
     }
 
+    /// Whose limits apply to what this thread does now: those of the wrapped future that it
+    /// polls, else its own scope's, else its test's.
+    #[inline]
     pub fn scope(&self) -> ScopeId {
+        let polled = self.polled.load(Ordering::Relaxed);
+        if polled != 0 {
+            return ScopeId(polled);
+        }
+        match self.own_scope() {
+            ScopeId::PROCESS => label::scope(self.label()),
+            own => own,
+        }
+    }
+
+    /// The scope of the thread itself, which threads that it makes inherit.
+    #[inline]
+    pub fn own_scope(&self) -> ScopeId {
         ScopeId(self.scope.load(Ordering::Relaxed))
+    }
+
+    /// Owner only: a poll of a wrapped future begins. Returns what [`Slot::leave_poll`] needs.
+    #[inline]
+    pub fn enter_poll(&self, scope: ScopeId) -> ScopeId {
+        self.leave_poll(scope)
+    }
+
+    /// Owner only: it ends, and what was polled before goes on.
+    #[inline]
+    pub fn leave_poll(&self, before: ScopeId) -> ScopeId {
+        let was = self.polled.load(Ordering::Relaxed);
+        self.polled.store(before.0, Ordering::Relaxed);
+        self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        ScopeId(was)
+    }
+
+    /// A number that stays the same as long as one and the same poll of a wrapped future runs;
+    /// 0: none does.
+    pub fn poll(&self) -> u32 {
+        match self.polled.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.polls.load(Ordering::Relaxed) | 1 << 31,
+        }
     }
 
     /// Owner only. Returns the scope before.
@@ -240,8 +296,16 @@ impl Slot {
 
     /// Owner only.
     pub fn raise(&self, flag: u32) {
+        let flags = self.flags.load(Ordering::Relaxed) | flag;
+        let innocent = flags & (flag::ASK | flag::BUILDER | flag::RUNTIME) == 0;
+        let flags = if innocent { flags } else { flags & !flag::UNASKED };
+        self.flags.store(flags, Ordering::Relaxed);
+    }
+
+    /// Owner only.
+    pub fn lower(&self, flag: u32) {
         let flags = self.flags.load(Ordering::Relaxed);
-        self.flags.store(flags | flag, Ordering::Relaxed);
+        self.flags.store(flags & !flag, Ordering::Relaxed);
     }
 
     /// Owner only: the thread is inside of a runtime.
@@ -250,6 +314,11 @@ impl Slot {
         if !self.has(flag::RUNTIME) {
             self.raise(flag::RUNTIME);
         }
+    }
+
+    /// Its `pthread_t`, as a number.
+    pub fn handle(&self) -> usize {
+        self.handle.load(Ordering::Relaxed)
     }
 
     pub fn start_routine(&self) -> usize {

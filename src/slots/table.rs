@@ -41,6 +41,7 @@ pub fn register(
     label: Label,
     flags: u32,
     start_routine: usize,
+    handle: usize,
     stack: (usize, usize),
 ) -> Option<&'static Slot> {
     let from = HINT.load(Ordering::Relaxed);
@@ -52,7 +53,7 @@ pub fn register(
             HINT.store((index + 1) % SLOTS, Ordering::Relaxed);
             HIGH.fetch_max(index + 1, Ordering::Relaxed);
             let no = ThreadNo(BIRTHS.fetch_add(1, Ordering::Relaxed));
-            slot.publish(no, tid, scope, label, flags, start_routine, stack);
+            slot.publish(no, tid, scope, label, flags, start_routine, handle, stack);
             OWN.set(Some(slot));
             return Some(slot);
         }
@@ -69,6 +70,41 @@ pub fn unregister() {
         // Low slots first, so that `HIGH` stays low.
         HINT.fetch_min(index, Ordering::Relaxed);
     }
+}
+
+/// Threads whose start routine is over, the latest ones: a thread may be waited for while it runs
+/// its last instructions, and when it has no slot any more. Each is a handle, shifted by 16, and
+/// the low bits of its number in the order of ends.
+static ENDED: [AtomicU64; 128] = [const { AtomicU64::new(0) }; 128];
+static ENDS: AtomicU64 = AtomicU64::new(1);
+
+/// The thread's own code is over.
+pub fn ended(handle: usize) {
+    let n = ENDS.fetch_add(1, Ordering::Relaxed);
+    // Release: what the thread did is before it.
+    ENDED[n as usize % ENDED.len()].store((handle as u64) << 16 | n & 0xffff, Ordering::Release);
+}
+
+/// How many threads have ended.
+pub fn ends() -> u64 {
+    ENDS.load(Ordering::Relaxed)
+}
+
+/// A new thread has this handle. Whoever had it before ended when [`ends`] said `before`, or
+/// earlier; the new one may have ended as well.
+pub fn recycled(handle: usize, before: u64) {
+    for cell in &ENDED {
+        let entry = cell.load(Ordering::Relaxed);
+        let earlier = (entry as u16).wrapping_sub(before as u16) as i16 <= -1;
+        if entry >> 16 == handle as u64 && earlier {
+            let _ = cell.compare_exchange(entry, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether the code of the thread with this handle is known to be over.
+pub fn has_ended(handle: usize) -> bool {
+    handle != 0 && ENDED.iter().any(|cell| cell.load(Ordering::Acquire) >> 16 == handle as u64)
 }
 
 /// A slot's number in the table.
@@ -154,5 +190,26 @@ impl PendingCell {
         let copy = unsafe { self.value.get().read_volatile() };
         core::sync::atomic::fence(Ordering::Acquire);
         (self.version.load(Ordering::Relaxed) == before).then_some(copy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recycled_handle_has_not_ended() {
+        let (one, other) = (0x7f00_0000_1000, 0x7f00_0000_2000);
+        ended(one);
+        ended(other);
+        let before = ends();
+        assert!(has_ended(one) && has_ended(other));
+        recycled(one, before);
+        assert!(!has_ended(one), "it is a new thread's");
+        assert!(has_ended(other));
+        ended(one);
+        recycled(one, before);
+        assert!(has_ended(one), "the new thread has ended before its creator went on");
+        assert!(!has_ended(0));
     }
 }

@@ -183,10 +183,25 @@ impl Symbolizer {
 /// Our own frames at the inner end, down to the interposed function, are nobody's business.
 fn without_own(frames: Vec<Frame>) -> Vec<Frame> {
     const DEEPEST: usize = 24;
-    let own = |f: &Frame| f.origin == Origin::Stallhound && !f.symbol.ends_with("trampoline");
+    let own = |f: &Frame| {
+        f.origin == Origin::Stallhound && !f.symbol.ends_with("trampoline") && !calls_the_user(f)
+    };
     match frames.iter().take(DEEPEST).rposition(own) {
         Some(last) => frames.into_iter().skip(last + 1).collect(),
         None => frames,
+    }
+}
+
+/// Whether a frame of ours is one that the program's own code runs below: a wrapped future's poll,
+/// a mark.
+fn calls_the_user(frame: &Frame) -> bool {
+    const FILES: &[&str] =
+        &["/src/watch.rs", "/src/scope.rs", "/src/builder.rs", "/src/private.rs"];
+    const MODULES: &[&str] =
+        &["stallhound::watch::", "stallhound::scope::", "stallhound::builder::", "::__private::"];
+    match &frame.file {
+        Some(file) => FILES.iter().any(|end| file.ends_with(end)),
+        None => MODULES.iter().any(|module| frame.symbol.contains(module)),
     }
 }
 
@@ -282,6 +297,26 @@ mod tests {
             "{:#?}",
             stack.frames
         );
+    }
+
+    #[test]
+    fn our_frames_go_up_to_the_call_and_no_further() {
+        let frame = |symbol: &str, file: Option<&str>, origin: Origin| Frame {
+            file: file.map(str::to_owned),
+            origin,
+            ..nameless(symbol.into())
+        };
+        let own = |symbol, file| frame(symbol, file, Origin::Stallhound);
+        let user = || frame("app::f", None, Origin::Workspace { test_code: false });
+        let left =
+            |frames| without_own(frames).iter().map(|f| f.symbol.clone()).collect::<Vec<_>>();
+        let poll = "<stallhound::watch::Watch<F> as core::future::future::Future>::poll";
+        let hook = || own("stallhound::hooks::libc::observe::always", None);
+        assert_eq!(left(vec![hook(), user(), own(poll, None)]), ["app::f", poll]);
+        let at = Some("/w/stallhound/src/watch.rs");
+        assert_eq!(left(vec![hook(), user(), own("poll<F>", at)]), ["app::f", "poll<F>"]);
+        let at = Some("/w/stallhound/src/watchdog/watch.rs");
+        assert_eq!(left(vec![hook(), own("close", at), user()]), ["app::f"]);
     }
 
     #[test]

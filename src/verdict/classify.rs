@@ -81,11 +81,12 @@ pub fn classify_hold(hold: &HoldEvidence, hot: &Stack, limits: &Limits) -> Judge
         false => limits.rule(Category::Raw),
     };
     let asleep = hold.asleep.saturating_sub(hold.excused);
+    let category = if lock_like { Category::Sync } else { Category::Raw };
     let raw_level = by_length(raw_rule, asleep);
-    let (level, category, measured) = if severity(raw_level) > severity(busy_level)
-        || (severity(raw_level) == severity(busy_level) && asleep > busy)
-    {
-        let category = if lock_like { Category::Sync } else { Category::Raw };
+    // What is allowed here must not hide the other kind.
+    let weight = |level, category| severity(level).min(severity(limits.ceiling(category)));
+    let (as_raw, as_busy) = (weight(raw_level, category), weight(busy_level, Category::Busy));
+    let (level, category, measured) = if as_raw > as_busy || (as_raw == as_busy && asleep > busy) {
         (raw_level, category, asleep)
     } else {
         (busy_level, Category::Busy, busy)
@@ -201,9 +202,11 @@ fn finish(
     if !certain {
         lower(Level::Warn, "probably one poll, not certainly");
     }
-    if limits.cap != Level::Deny {
-        lower(limits.cap, "level is warn");
-    }
+    match limits.ceiling(category) {
+        Level::Deny => false,
+        Level::Warn => lower(Level::Warn, "level is warn"),
+        Level::Allow => lower(Level::Allow, "allowed here"),
+    };
     Judgement { level, category, context, reason, measured, allowed_by }
 }
 
@@ -393,6 +396,35 @@ mod tests {
         assert_eq!((j.level, j.context), (Level::Warn, Context::RootLoop));
         assert!(j.reason.unwrap().contains("test code"));
         assert_eq!(level(&c, &stack(true, POLL)), Level::Deny, "test code in a task");
+    }
+
+    #[test]
+    fn levels_of_single_categories() {
+        let task = stack(false, POLL);
+        let with = |category, level, cap| {
+            let mut limits = Limits { cap, ..LIMITS };
+            limits.levels.set(category, level);
+            limits
+        };
+        let nap = call(Category::Sleep, 50);
+        let judged = |limits: &Limits| classify_call(&nap, &task, limits);
+        let noted = judged(&with(Category::Sleep, Level::Warn, Level::Deny));
+        assert_eq!((noted.level, noted.reason.as_deref()), (Level::Warn, Some("level is warn")));
+        let limits = with(Category::Sleep, Level::Allow, Level::Deny);
+        assert_eq!(judged(&limits).level, Level::Allow);
+        let limits = with(Category::Sleep, Level::Deny, Level::Warn);
+        assert_eq!(judged(&limits).level, Level::Deny, "above the level of all");
+        let limits = with(Category::Net, Level::Allow, Level::Deny);
+        assert_eq!(judged(&limits).level, Level::Deny, "another category's");
+        assert_eq!(judged(&with(Category::Sleep, Level::Deny, Level::Allow)).level, Level::Allow);
+        // One kind that is allowed does not hide the other, although it took longer.
+        let both = hold(60, 200);
+        let limits = with(Category::Raw, Level::Allow, Level::Deny);
+        let j = classify_hold(&both, &task, &limits);
+        assert_eq!((j.level, j.category), (Level::Deny, Category::Busy));
+        let limits = with(Category::Busy, Level::Allow, Level::Deny);
+        let j = classify_hold(&both, &task, &limits);
+        assert_eq!((j.level, j.category), (Level::Deny, Category::Raw));
     }
 
     #[test]

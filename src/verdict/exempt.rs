@@ -204,10 +204,10 @@ mod tests {
     #[test]
     fn registered_ones_hold_for_their_categories() {
         static RULES: [Allowance; 3] = [
-            Allowance::registered("a.rs", 1, "noted", &["store::lease"]).only(&["file"]).note(),
-            Allowance::registered("a.rs", 2, "silent", &["store::lease::Lease::take"])
+            Allowance::built_in("noted", &["store::lease"]).only(&["file"]).note(),
+            Allowance::built_in("silent", &["store::lease::Lease::take"])
                 .only(&["file", "io-wait"]),
-            Allowance::registered("a.rs", 3, "in roots", &["store::warm*"]).root_future(),
+            Allowance::built_in("in roots", &["store::warm*"]).root_future(),
         ];
         let judged = |category, context, symbol: &str| {
             let s = Stack {

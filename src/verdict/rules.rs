@@ -4,7 +4,6 @@
 //! [`allowance!`](macro@crate::allowance), which are gathered by `inventory`.
 #![forbid(unsafe_code)]
 
-use super::paths;
 use crate::evidence::Category;
 
 /// What an allowance grants.
@@ -63,7 +62,7 @@ impl Categories {
                 c += 1;
             }
             if !found {
-                panic!("allowance!: no category has that name; they are the words in brackets in reports, such as `file` or `io-wait`, or `all`");
+                panic!("not a category");
             }
             w += 1;
         }
@@ -92,45 +91,42 @@ const fn same(a: &str, b: &str) -> bool {
 }
 
 impl Allowance {
-    const fn built_in(reason: &'static str, below: &'static [&'static str]) -> Allowance {
+    pub(super) const fn built_in(
+        reason: &'static str,
+        below: &'static [&'static str],
+    ) -> Allowance {
+        Allowance { place: None, ..Allowance::at("", 0) }.because(reason).below(below)
+    }
+
+    /// For the macro, which has looked at everything that it hands over here. Of nothing yet.
+    pub const fn at(file: &'static str, line: u32) -> Allowance {
         Allowance {
-            below: checked(below),
+            below: &[],
             categories: None,
             root_only: false,
             itself: false,
             grant: Grant::Nothing,
-            reason,
-            place: None,
+            reason: "",
+            place: Some((file, line)),
         }
     }
 
-    /// For the macro.
-    pub const fn registered(
-        file: &'static str,
-        line: u32,
-        reason: &'static str,
-        below: &'static [&'static str],
-    ) -> Allowance {
-        if reason.is_empty() {
-            panic!("allowance!: `reason` is empty: say why this code may block");
-        }
-        Allowance { place: Some((file, line)), ..Allowance::built_in(reason, below) }
-    }
-
-    /// Only these categories; `all` by itself is all of them.
-    pub const fn only(mut self, words: &[&str]) -> Allowance {
-        if !(words.len() == 1 && same(words[0], "all")) {
-            self.categories = Some(Categories::named(words));
-        }
+    /// See [`Allowance::below`].
+    pub const fn below(mut self, paths: &'static [&'static str]) -> Allowance {
+        self.below = paths;
         self
     }
 
-    /// For the macro: `root_future` is the only word there is.
-    pub const fn within(self, place: &str) -> Allowance {
-        if !same(place, "root_future") {
-            panic!("allowance!: `only` takes `root_future`");
-        }
-        self.root_future()
+    /// See [`Allowance::reason`].
+    pub const fn because(mut self, reason: &'static str) -> Allowance {
+        self.reason = reason;
+        self
+    }
+
+    /// Only these categories.
+    pub const fn only(mut self, words: &[&str]) -> Allowance {
+        self.categories = Some(Categories::named(words));
+        self
     }
 
     /// See [`Allowance::root_only`].
@@ -155,21 +151,6 @@ impl Allowance {
     pub fn covers(&self, category: Category) -> bool {
         self.categories.is_none_or(|set| set.has(category))
     }
-}
-
-/// Each path, looked at while compiling.
-const fn checked(below: &'static [&'static str]) -> &'static [&'static str] {
-    if below.is_empty() {
-        panic!("allowance!: no path is given");
-    }
-    let mut at = 0;
-    while at < below.len() {
-        if let Some(problem) = paths::problem(below[at]) {
-            panic!("{}", problem);
-        }
-        at += 1;
-    }
-    below
 }
 
 inventory::collect!(Allowance);
@@ -255,6 +236,7 @@ pub static BUILT_IN: &[Allowance] = &[
 
 #[cfg(test)]
 mod tests {
+    use super::super::paths;
     use super::*;
 
     #[test]
@@ -262,37 +244,21 @@ mod tests {
         let set = Categories::named(&["file", "io-wait"]);
         let has: Vec<_> = Category::ALL.into_iter().filter(|c| set.has(*c)).collect();
         assert_eq!(has, [Category::IoWait, Category::File]);
-        let rule = Allowance::registered("f.rs", 1, "why", &["a::b"]);
+        let rule = Allowance::at("f.rs", 1);
         assert!(Category::ALL.into_iter().all(|c| rule.covers(c)));
         let some = rule.only(&["sync"]);
         assert!(some.covers(Category::Sync) && !some.covers(Category::Join));
-        let rule = Allowance::registered("f.rs", 1, "why", &["a::b"]).only(&["all"]);
-        assert!(rule.covers(Category::Busy));
         assert!(Category::ALL.len() <= 32);
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
-        let said = |f: fn() -> Allowance| {
-            let panic = std::panic::catch_unwind(f).expect_err("must be refused");
-            panic.downcast_ref::<&str>().map_or_else(
-                || panic.downcast_ref::<String>().cloned().unwrap_or_default(),
-                |s| s.to_string(),
-            )
-        };
-        let wrong = said(|| Allowance::registered("f.rs", 1, "why", &["a::b", "a::"]));
-        assert!(wrong.contains("empty part"), "{wrong}");
-        let wrong = said(|| Allowance::registered("f.rs", 1, "", &["a::b"]));
-        assert!(wrong.contains("`reason` is empty"), "{wrong}");
-        let wrong = said(|| Allowance::registered("f.rs", 1, "why", &[]));
-        assert!(wrong.contains("no path"), "{wrong}");
-        let wrong = said(|| Allowance::registered("f.rs", 1, "why", &["a"]).only(&["files"]));
-        assert!(wrong.contains("no category"), "{wrong}");
-    }
-
-    #[test]
-    fn built_in_ones_say_where_they_are_from_by_saying_nothing() {
-        assert!(BUILT_IN.iter().all(|a| a.place.is_none() && !a.reason.is_empty()));
+    fn built_in_ones_are_whole() {
+        for rule in BUILT_IN {
+            assert!(rule.place.is_none() && !rule.reason.is_empty() && !rule.below.is_empty());
+            for path in rule.below {
+                assert!(paths::covers(path, &paths::parts(path.trim_end_matches('*'))), "{path}");
+            }
+        }
         assert!(all().count() >= BUILT_IN.len());
     }
 }

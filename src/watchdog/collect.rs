@@ -11,7 +11,8 @@ use crate::slots::label::{self, Label};
 use crate::slots::record::{
     Addresses, CallId, Object as RawObject, ObjectKind, RawFacts, Record, ADDRESS,
 };
-use std::collections::HashMap;
+use std::collections::hash_map::{DefaultHasher, HashMap};
+use std::hash::BuildHasherDefault;
 
 /// What the table of calls says of one: its name and category, `None` for what is never judged.
 pub type Names = fn(CallId) -> (&'static str, Option<Category>);
@@ -32,11 +33,15 @@ struct Key {
 #[derive(PartialEq, Eq, Hash)]
 struct SumKey(ThreadNo, Nanos, Category);
 
+/// A map that takes no seed of the thread that makes it: the thread's first seed tells that it may
+/// have built a runtime (`hooks::libc::births`).
+type Map<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+
 /// Evidence so far.
 pub struct Collected {
     names: Names,
-    calls: HashMap<Key, CallEvidence>,
-    sums: HashMap<SumKey, CallEvidence>,
+    calls: Map<Key, CallEvidence>,
+    sums: Map<SumKey, CallEvidence>,
     holds: Vec<HoldEvidence>,
     /// Holds beyond what is kept.
     pub lost: u64,
@@ -49,7 +54,7 @@ const CALLS: usize = 16384;
 
 impl Collected {
     pub fn new(names: Names) -> Collected {
-        Collected { names, calls: HashMap::new(), sums: HashMap::new(), holds: Vec::new(), lost: 0 }
+        Collected { names, calls: Map::default(), sums: Map::default(), holds: Vec::new(), lost: 0 }
     }
 
     /// The name of a call.

@@ -25,6 +25,9 @@ pub struct Seen {
     pub at: Nanos,
     pub cpu: CpuNanos,
     pub beat: u32,
+    pub scope: ScopeId,
+    /// Of a wrapped future, the same number as long as the same poll runs; 0: of none.
+    pub poll: u32,
     pub facts: RawFacts,
     /// Budget left before the mark; `None`: unlimited.
     pub left: Option<u8>,
@@ -53,13 +56,22 @@ pub fn relation(before: Option<&Seen>, now: &Seen) -> Relation {
         .wrapping_sub(before.taken_in_all)
         .min(u8::MAX as u32) as u8;
     let marked = was.saturating_sub(before.taken).saturating_sub(by_others);
-    if now.facts.task != before.facts.task || now.beat != before.beat {
+    if now.facts.task != before.facts.task
+        || now.beat != before.beat
+        || now.scope != before.scope
+        || now.poll != before.poll
+    {
         return Relation::New;
     }
     if left == marked {
         Relation::Same
     } else if left < marked && marked - left <= USED {
-        Relation::ProbablySame
+        // Only the poll itself uses its budget: where its ends are known, there is no doubt.
+        if now.poll != 0 {
+            Relation::Same
+        } else {
+            Relation::ProbablySame
+        }
     } else {
         Relation::New
     }
@@ -90,15 +102,9 @@ pub struct Hold {
 }
 
 impl Hold {
-    pub fn begin(
-        scope: ScopeId,
-        label: Label,
-        seen: Seen,
-        stack: RawStack,
-        waited_before: Nanos,
-    ) -> Hold {
+    pub fn begin(label: Label, seen: Seen, stack: RawStack, waited_before: Nanos) -> Hold {
         Hold {
-            scope,
+            scope: seen.scope,
             label,
             first: seen,
             last: seen,
@@ -221,6 +227,8 @@ mod tests {
             at: Nanos::from_millis(at),
             cpu: CpuNanos::from_millis(at),
             beat: 2,
+            scope: ScopeId(0),
+            poll: 0,
             facts,
             left,
             taken,
@@ -243,6 +251,12 @@ mod tests {
         assert_eq!(is(seen(4, Some(128), 0)), Relation::New);
         assert_eq!(is(seen(4, None, 0)), Relation::NotAPoll);
         assert_eq!(is(Seen { beat: 4, ..seen(4, Some(97), 0) }), Relation::New);
+        assert_eq!(is(Seen { scope: ScopeId(1), ..seen(4, Some(97), 0) }), Relation::New);
+        assert_eq!(is(Seen { poll: 1, ..seen(4, Some(97), 0) }), Relation::New);
+        let wrapped = Seen { poll: 5, ..before };
+        let later = |left| Seen { poll: 5, taken_in_all: 3, ..seen(4, Some(left), 0) };
+        assert_eq!(relation(Some(&wrapped), &later(81)), Relation::Same, "its ends are known");
+        assert_eq!(relation(Some(&wrapped), &later(80)), Relation::New);
         let other = RawFacts { task: 8, ..before.facts };
         assert_eq!(is(Seen { facts: other, ..seen(4, Some(97), 0) }), Relation::New);
         assert_eq!(relation(None, &before), Relation::New);
@@ -252,7 +266,7 @@ mod tests {
 
     fn hold(links: &[Relation]) -> HoldEvidence {
         let stack = RawStack::default();
-        let mut hold = Hold::begin(ScopeId(0), Label::NONE, seen(0, Some(128), 1), stack, Nanos(0));
+        let mut hold = Hold::begin(Label::NONE, seen(0, Some(128), 1), stack, Nanos(0));
         for (i, link) in links.iter().enumerate() {
             hold.extend(seen(4 * (i as u64 + 1), Some(100), 0), RawStack::default(), *link);
         }

@@ -107,6 +107,8 @@ pub struct Watch {
     /// The program took the sampling signal for itself.
     pub taken: bool,
     pub polls_sampled: u64,
+    /// The whole process is watched, not only scopes.
+    pub whole: bool,
 }
 
 impl Watch {
@@ -125,6 +127,7 @@ impl Watch {
             traced: false,
             taken: false,
             polls_sampled: 0,
+            whole: false,
         }
     }
 
@@ -289,7 +292,8 @@ impl Watch {
             let others = inside == Inside::Wait;
             self.waits.push(Wait::notice(slot.no(), tid, since, look.now, others));
         }
-        if held < ANNOUNCE || held < Nanos(t.announced.0 * 2) {
+        let allowed = slot.allow.load(Ordering::Relaxed) != 0;
+        if allowed || held < ANNOUNCE || held < Nanos(t.announced.0 * 2) {
             return;
         }
         match inside {
@@ -476,6 +480,8 @@ impl Watch {
             at: sample.at,
             cpu: sample.cpu,
             beat: sample.beat,
+            scope: sample.scope,
+            poll: sample.poll,
             facts: RawFacts { runtime, flavor, workers, ..sample.facts },
             left: sample.left,
             taken: sample.taken,
@@ -499,8 +505,7 @@ impl Watch {
                 let (addresses, cut) = self.unwinder.addresses(sample);
                 let waited = schedstat::of(tid).map_or(Nanos::ZERO, |s| s.waited);
                 let stack = track::raw(addresses, cut);
-                self.tracks[i].hold =
-                    Some(Hold::begin(slot.scope(), slot.label(), seen, stack, waited));
+                self.tracks[i].hold = Some(Hold::begin(slot.label(), seen, stack, waited));
             }
             same => {
                 let (addresses, cut) = self.unwinder.addresses(sample);
@@ -529,7 +534,7 @@ impl Watch {
             self.tracks[i].announced = held;
             if seen.facts.constrained {
                 self.announcements.push(Announcement {
-                    who: collect::who(slot.scope(), slot.no(), tid, slot.label(), &seen.facts),
+                    who: collect::who(seen.scope, slot.no(), tid, slot.label(), &seen.facts),
                     held,
                     stack: Some(stack),
                     call: Some("futex"),
@@ -553,7 +558,7 @@ impl Watch {
         let waited = t.stat.map_or(Nanos::ZERO, |s| s.waited);
         let asleep = seen.at.saturating_sub(begun);
         let first = Seen { at: begun, ..seen };
-        let mut hold = Hold::begin(slot.scope(), slot.label(), first, stack, waited);
+        let mut hold = Hold::begin(slot.label(), first, stack, waited);
         hold.syscall = t.asleep_in;
         hold.asleep = asleep;
         hold.last.at = seen.at;
@@ -577,7 +582,7 @@ impl Watch {
         running: bool,
     ) -> Option<HoldEvidence> {
         let long = hold.cpu().0 * 2 >= self.floors.busy.0 || hold.asleep >= self.floors.asleep;
-        if !long || self.traced {
+        if !long || self.traced || !self.is_watched(hold.scope) {
             return None;
         }
         let waited = schedstat::of(tid).map_or(hold.waited_before, |s| s.waited);
@@ -596,14 +601,14 @@ impl Watch {
         let mut holds = Vec::new();
         for (i, (slot, track)) in table::used().iter().zip(&self.tracks).enumerate() {
             let Some(tid) = slot.tid() else { continue };
-            if slot.scope() != scope || slot.no() != track.no || table::own_is(slot) {
+            if slot.no() != track.no || table::own_is(slot) {
                 continue;
             }
-            if let Some(hold) = &track.hold {
+            if let Some(hold) = track.hold.as_ref().filter(|hold| hold.scope == scope) {
                 holds.extend(self.judgeable(i, hold, track.no, tid, true));
             }
             let (inside, since) = slot.inside();
-            if inside == Inside::Call {
+            if inside == Inside::Call && slot.scope() == scope {
                 if let Some(p) = table::pending(slot).read() {
                     let mut record = Record::EMPTY;
                     record.call = p.call;
@@ -628,7 +633,14 @@ impl Watch {
 
     /// What is to be said now.
     pub fn announcements(&mut self) -> Vec<Announcement> {
-        std::mem::take(&mut self.announcements)
+        let mut announcements = std::mem::take(&mut self.announcements);
+        announcements.retain(|a| self.is_watched(a.who.scope));
+        announcements
+    }
+
+    /// Whether anybody wants to know of what happens in a scope.
+    fn is_watched(&self, scope: ScopeId) -> bool {
+        self.whole || scope != ScopeId::PROCESS
     }
 
     /// Closes the holds of threads that returned to their scheduler, without waiting for a tick.

@@ -64,6 +64,8 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 static STD_START: AtomicUsize = AtomicUsize::new(0);
 /// Stack of the first test thread: tells whether the harness is libtest.
 static FIRST_TEST: FirstTest = FirstTest(UnsafeCell::new(Addresses::EMPTY), AtomicU32::new(0));
+/// 1: whoever builds a runtime is seen to (see [`prove_seeding`]).
+static SEEDING: AtomicU32 = AtomicU32::new(0);
 /// Off: no thread is registered at all.
 static OFF: AtomicU32 = AtomicU32::new(0);
 
@@ -95,15 +97,17 @@ pub fn register_main(stack_high: usize) {
         Label::NONE,
         flag::TOUCHED | flag::MAIN,
         0,
+        handle(),
         (low, stack_high),
     );
 }
 
-/// Remembers the calling thread's start routine as std's.
+/// Our own thread: remembers its start routine as std's, and proves what else is relied upon.
 pub fn learn_std_start() {
     if let Some(slot) = table::own() {
         STD_START.store(slot.start_routine(), Ordering::Relaxed);
         slot.raise(flag::OURS);
+        prove_seeding(slot);
     }
 }
 
@@ -134,7 +138,8 @@ pub unsafe fn create(
     let (scope, label, mut flags) = match table::own() {
         Some(slot) => {
             let born_of_main = if slot.has(flag::MAIN) { flag::BORN_OF_MAIN } else { 0 };
-            (slot.scope(), label(slot), born_of_main)
+            let label = label(slot);
+            (slot.own_scope(), label, born_of_main | descent(slot))
         }
         None => (ScopeId::PROCESS, Label::NONE, 0),
     };
@@ -151,12 +156,16 @@ pub unsafe fn create(
         stack_size,
         guard_size,
     };
+    let before = table::ends();
     // SAFETY: the berth is ours since `find_berth`, and the new thread's once it starts.
     let rc = unsafe {
         *berth.passage.get() = passage;
         real(thread, attr, trampoline, berth as *const Berth as *mut libc::c_void)
     };
-    if rc != 0 {
+    if rc == 0 {
+        // SAFETY: filled by a successful `pthread_create`.
+        table::recycled(unsafe { *thread } as usize, before);
+    } else {
         berth.state.store(FREE, Ordering::Release);
     }
     rc
@@ -201,7 +210,57 @@ fn bounds(high: usize, stack_size: usize, guard_size: usize) -> (usize, usize) {
 pub fn ending() {
     if let Some(slot) = table::own() {
         slot.raise(flag::DYING);
+        table::ended(slot.handle());
     }
+}
+
+fn handle() -> usize {
+    // SAFETY: takes no arguments.
+    unsafe { libc::pthread_self() as usize }
+}
+
+/// Whether a thread may ever be inside of a runtime, for one that this thread makes.
+///
+/// A runtime is entered by the thread that built it, by threads that descend from that one, and
+/// by whoever is handed the runtime or its handle. Building one takes a seed from std's
+/// `RandomState`, and so the thread's first one takes random bytes from libc ([`random_bytes`]):
+/// a thread that never did, and descends from none that did, is inside of a runtime only if it
+/// was handed one, and is found when it first parks in it.
+fn descent(slot: &Slot) -> u32 {
+    if slot.has(flag::ASK | flag::BUILDER | flag::RUNTIME) {
+        flag::ASK
+    } else if SEEDING.load(Ordering::Relaxed) != 0 {
+        flag::UNASKED
+    } else {
+        0
+    }
+}
+
+/// The calling thread is armed: from now on it, too, is told apart.
+pub fn settle() {
+    if let Some(slot) = table::own() {
+        if descent(slot) == flag::UNASKED {
+            slot.raise(flag::UNASKED);
+        }
+    }
+}
+
+/// `getrandom`: see [`descent`].
+pub fn random_bytes() {
+    if let Some(slot) = table::own() {
+        if !slot.has(flag::ASK) {
+            slot.raise(flag::ASK);
+        }
+    }
+}
+
+/// On a new thread: looks whether std's random state takes its bytes through us.
+/// Otherwise every thread is asked about.
+fn prove_seeding(slot: &Slot) {
+    // It may be inherited.
+    slot.lower(flag::ASK);
+    let _ = std::collections::hash_map::RandomState::new();
+    SEEDING.store(slot.has(flag::ASK) as u32, Ordering::Relaxed);
 }
 
 fn find_berth() -> Option<&'static Berth> {
@@ -229,6 +288,7 @@ extern "C-unwind" fn trampoline(berth: *mut libc::c_void) -> *mut libc::c_void {
         passage.label,
         passage.flags | flag::TOUCHED,
         passage.start,
+        handle(),
         bounds(high, passage.stack_size, passage.guard_size),
     );
     if slot.is_some() {
@@ -249,6 +309,7 @@ extern "C-unwind" fn trampoline(berth: *mut libc::c_void) -> *mut libc::c_void {
     if let Some(slot) = slot {
         // Thread-local destructors run from here on: tokio's and std's look-ups are over.
         slot.raise(flag::DYING);
+        table::ended(slot.handle());
     }
     result
 }
@@ -292,4 +353,71 @@ pub fn set_label(name: &str) -> Option<Label> {
     let before = slot.label();
     slot.set_label(label::intern(name));
     Some(before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a new thread's slot says after `work`, its descent forgotten before.
+    fn flags_after(work: impl FnOnce() + Send + 'static) -> u32 {
+        let thread = std::thread::spawn(move || {
+            let slot = table::own().expect("a slot");
+            slot.lower(flag::ASK);
+            slot.raise(flag::UNASKED);
+            work();
+            slot.flags() & (flag::ASK | flag::UNASKED)
+        });
+        thread.join().unwrap()
+    }
+
+    #[test]
+    fn whoever_builds_a_runtime_is_seen_to() {
+        let build = |mut builder: ::tokio::runtime::Builder| drop(builder.build().unwrap());
+        // Without drivers: nothing else of it reaches libc.
+        let current = move || build(::tokio::runtime::Builder::new_current_thread());
+        assert_eq!(flags_after(current), flag::ASK);
+        let multi = || {
+            let mut builder = ::tokio::runtime::Builder::new_multi_thread();
+            drop(builder.worker_threads(1).build().unwrap());
+        };
+        assert_eq!(flags_after(multi), flag::ASK);
+        assert_eq!(flags_after(|| drop(std::fs::metadata("/"))), flag::UNASKED);
+    }
+
+    #[test]
+    fn threads_inherit_what_their_maker_may_have_built() {
+        let child = || {
+            let flags = || table::own().unwrap().flags() & (flag::ASK | flag::UNASKED);
+            std::thread::spawn(flags).join().unwrap()
+        };
+        let of_builder = std::thread::spawn(move || {
+            drop(::tokio::runtime::Builder::new_current_thread().build().unwrap());
+            child()
+        });
+        assert_eq!(of_builder.join().unwrap(), flag::ASK);
+        let proven = std::thread::spawn(move || {
+            prove_seeding(table::own().unwrap());
+            assert_eq!(SEEDING.load(Ordering::Relaxed), 1, "std's seeds come through us");
+            table::own().unwrap().lower(flag::ASK);
+            child()
+        });
+        assert_eq!(proven.join().unwrap(), flag::UNASKED);
+    }
+
+    #[test]
+    fn a_thread_whose_code_is_over_needs_not_be_waited_for() {
+        use std::os::unix::thread::JoinHandleExt;
+        let (tx, rx) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || rx.recv().unwrap());
+        let handle = thread.as_pthread_t() as usize;
+        assert!(!table::has_ended(handle));
+        tx.send(()).unwrap();
+        let begun = std::time::Instant::now();
+        while !table::has_ended(handle) && begun.elapsed().as_secs() < 10 {
+            std::thread::yield_now();
+        }
+        assert!(table::has_ended(handle));
+        thread.join().unwrap();
+    }
 }

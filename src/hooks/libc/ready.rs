@@ -1,11 +1,12 @@
 //! The same call without waiting: what needs not wait is no finding. Nothing of the caller's is
 //! changed unless there is an answer.
 //!
-//! Calls: bare system calls; `pthread_tryjoin_np`, found by the constructor.
+//! Calls: bare system calls; `pthread_tryjoin_np` and `pthread_join`, found by the constructor.
 
 #![allow(clippy::missing_safety_doc)]
 
 use super::real::Real;
+use crate::slots::table;
 use crate::sys::raw;
 use libc::{
     c_int, c_void, epoll_event, fd_set, id_t, nfds_t, pid_t, pollfd, pthread_t, rusage, siginfo_t,
@@ -163,22 +164,41 @@ unsafe fn has_changed(kind: libc::idtype_t, id: id_t, options: c_int) -> bool {
 }
 
 static TRY_JOIN: Real = Real::new(c"pthread_tryjoin_np");
+static JOIN: Real = Real::new(c"pthread_join");
+
+type Join = unsafe extern "C-unwind" fn(pthread_t, *mut *mut c_void) -> c_int;
+
+/// How often to look whether a thread is in its last instructions: some ten microseconds.
+const LAST_INSTRUCTIONS: u32 = 200;
 
 /// Finds what is called here.
 pub fn resolve() {
     TRY_JOIN.find();
+    JOIN.find();
 }
 
-/// The same `pthread_join` without waiting.
+/// The same `pthread_join` without waiting for anybody's code. A thread whose code is over counts
+/// as ended: what is left is the system's part, and std says `is_finished` some instructions
+/// before the start routine returns.
 pub unsafe fn try_join(thread: pthread_t, value: *mut *mut c_void) -> Option<c_int> {
-    let address = TRY_JOIN.address()?;
-    // SAFETY: libc's own function of that type, with the caller's own arguments; it changes
-    // nothing unless the thread has ended.
-    let rc = unsafe {
-        core::mem::transmute::<
-            usize,
-            unsafe extern "C-unwind" fn(pthread_t, *mut *mut c_void) -> c_int,
-        >(address)(thread, value)
-    };
-    (rc == 0).then_some(0)
+    // SAFETY: libc's own functions of that type, with the caller's own arguments; the first
+    // changes nothing unless the thread has ended, the second is the caller's own call.
+    unsafe {
+        let attempt = core::mem::transmute::<usize, Join>(TRY_JOIN.address()?);
+        let rc = attempt(thread, value);
+        if rc == 0 {
+            return Some(0);
+        }
+        if rc != libc::EBUSY {
+            return None;
+        }
+        for _ in 0..LAST_INSTRUCTIONS {
+            if table::has_ended(thread as usize) {
+                let join = core::mem::transmute::<usize, Join>(JOIN.address()?);
+                return Some(join(thread, value));
+            }
+            core::hint::spin_loop();
+        }
+    }
+    None
 }

@@ -68,6 +68,20 @@ pub fn jumped() {
     }
 }
 
+/// Whether a call of this thread may have to be watched at all. Most calls outside of polls end
+/// here, in a handful of instructions without a jump: after a system call every jump is a slow
+/// one on processors that forget their branches in the kernel.
+///
+/// `hot`: a call that is made often and takes little, for which a thread without a runtime is not
+/// even asked about (`births::descent`).
+#[inline(always)]
+pub fn concerned(hot: bool) -> bool {
+    const USUAL: u32 = flag::TOUCHED | flag::DYING | flag::OURS;
+    let of_interest = if hot { USUAL | flag::UNASKED } else { USUAL };
+    ARMED.load(Ordering::Relaxed) != 0
+        && table::own().is_some_and(|slot| slot.flags() & of_interest == flag::TOUCHED)
+}
+
 /// The calling thread's slot, if its calls are watched here and now.
 #[inline(always)]
 pub fn watched() -> Option<&'static Slot> {
@@ -102,17 +116,23 @@ fn set(depth: usize) {
     }
 }
 
-/// Runs our own work on a user's thread with its calls unwatched. Not for interposed functions:
-/// it has a destructor.
+/// Runs our own work on a user's thread with its calls unwatched, and its time: it may run inside
+/// of a poll. Not for interposed functions: it has a destructor.
 pub fn unwatched<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(usize);
+    struct Restore(usize, u32);
     impl Drop for Restore {
         fn drop(&mut self) {
             set(self.0);
+            if let Some(slot) = table::own() {
+                slot.allow.store(self.1, Ordering::Relaxed);
+            }
         }
     }
-    let depth = table::own().map_or(0, |slot| slot.depth.load(Ordering::Relaxed));
-    let _restore = Restore(depth);
+    let Some(slot) = table::own() else { return f() };
+    // Relaxed: the thread's own; the watchdog may see it a look late.
+    let allow = slot.allow.load(Ordering::Relaxed);
+    let _restore = Restore(slot.depth.load(Ordering::Relaxed), allow);
     set(usize::MAX);
+    slot.allow.store(allow + 1, Ordering::Relaxed);
     f()
 }

@@ -18,7 +18,8 @@ use super::real::{Real, Return};
 use super::{descriptors, observe, reentry, start};
 use crate::hooks::tokio::Glance;
 use crate::slots::record::CallId;
-use crate::slots::slot::{flag, Slot};
+use crate::slots::slot::flag;
+use crate::slots::table as slots;
 use crate::sys::raw;
 use core::ffi::CStr;
 use libc::{
@@ -93,6 +94,12 @@ impl<T> Failed for *mut T {
     }
 }
 
+/// Categories of calls that programs make all the time. A sleep or a look-up of a host is never
+/// too short to ask who makes it.
+const fn is_hot(category: &str) -> bool {
+    matches!(category.as_bytes(), b"net" | b"io-wait" | b"file")
+}
+
 macro_rules! table {
     (
         $( $category:literal {
@@ -156,21 +163,14 @@ macro_rules! table {
         }
 
         // In two parts: the exported one is a few instructions and, where nothing is to be
-        // watched, a jump into libc; what needs a frame of its own is behind it.
+        // watched, a jump into libc; all else is behind it.
         $($(
             #[doc(hidden)]
             #[no_mangle]
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
-                if let Some(slot) = reentry::watched() {
-                    // SAFETY: looks at the caller's own arguments as the function itself would.
-                    let look: Look = unsafe { $look };
-                    if look.judge != look::Judge::Pass {
-                        let seen = observe::glance();
-                        if seen != Glance::Outside {
-                            // SAFETY: the caller's own call.
-                            return unsafe { watched::$name(slot, seen, $($arg),*) };
-                        }
-                    }
+                if reentry::concerned(is_hot($category)) {
+                    // SAFETY: the caller's own call.
+                    return unsafe { watched::$name($($arg),*) };
                 }
                 match reals::$name.address() {
                     // SAFETY: libc's own function of this name and type, with the caller's own
@@ -188,18 +188,27 @@ macro_rules! table {
             use super::*;
             $($(
                 #[inline(never)]
-                pub unsafe fn $name(slot: &'static Slot, seen: Glance, $($arg: $ty),*) -> $ret {
+                pub unsafe fn $name($($arg: $ty),*) -> $ret {
                     let real = || -> $ret {
                         match reals::$name.address() {
-                            // SAFETY: as in the exported function.
+                            // SAFETY: libc's own function of this name and type, with the
+                            // caller's own arguments.
                             Some(address) => unsafe {
                                 core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($ty),*) -> $ret>(address)($($arg),*)
                             },
                             None => <$ret as Return>::from_kernel(kernel!($kernel, $($arg),*)),
                         }
                     };
+                    let Some(slot) = reentry::watched() else { return real() };
                     // SAFETY: looks at the caller's own arguments as the function itself would.
                     let look: Look = unsafe { $look };
+                    if look.judge == look::Judge::Pass {
+                        return real();
+                    }
+                    let seen = observe::glance();
+                    if seen == Glance::Outside {
+                        return real();
+                    }
                     let ready = || -> Option<$ret> {
                         #[allow(unused_mut, unused_assignments)]
                         let mut answer = None;
@@ -433,11 +442,13 @@ table! {
         "net" fn accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, kernel = SYS_accept4,
             real => accepted(Id::accept4, fd, real);
         "io-wait" fn epoll_wait(epfd: c_int, events: *mut epoll_event, max: c_int, timeout: c_int) -> c_int, kernel = SYS_epoll_wait,
-            real => match reentry::watched() {
+            real => match turning(epfd, timeout) {
+                true => real(),
+                false => match reentry::watched() {
                 None => real(),
                 Some(slot) => observe::epoll(slot, CallId(Id::epoll_wait as u16), epfd, timeout != 0, real,
                     || epoll_now(epfd, events, max), |r| at_once(*r == -1)),
-            };
+            }};
         "io-wait" fn epoll_pwait(epfd: c_int, events: *mut epoll_event, max: c_int, timeout: c_int, mask: *const sigset_t) -> c_int, kernel = none,
             real => match reentry::watched() {
                 None => real(),
@@ -453,21 +464,21 @@ table! {
             };
         "sync" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long, kernel = none,
             real => {
-                if number == libc::SYS_futex {
-                    if let Some(slot) = reentry::watched() {
-                        match (b & FUTEX_COMMAND) as c_int {
-                            libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI | 13 =>
-                                return futex_wait(slot, a, b, c, d, e, f),
-                            libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET | libc::FUTEX_WAKE_OP
-                            | libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_UNLOCK_PI =>
-                                slot.woke(),
-                            _ => {}
-                        }
-                    }
-                    return real_syscall(number, [a, b, c, d, e, f], real);
+                let _ = real;
+                // Each way ends in a jump with the arguments where they are.
+                if number != libc::SYS_futex {
+                    return by_number(number, a, b, c, d, e, f);
                 }
-                by_number(number, [a, b, c, d, e, f],
-                    || real_syscall(number, [a, b, c, d, e, f], real))
+                if is_wait(b) {
+                    return futex_wait(number, a, b, c, d, e, f);
+                }
+                if let Some(slot) = slots::own() {
+                    slot.woke();
+                }
+                match reals::syscall.address() {
+                    Some(address) => core::mem::transmute::<usize, Syscall>(address)(number, a, b, c, d, e, f),
+                    None => raw::to_libc(raw::syscall6(number, [a, b, c, d, e, f])) as c_long,
+                }
             };
         "infrastructure" fn pthread_create(thread: *mut pthread_t, attr: *const pthread_attr_t, begin: Start, arg: *mut c_void) -> c_int, kernel = none,
             real => match reals::pthread_create.address() {
@@ -515,6 +526,9 @@ table! {
                 if result == 0 { descriptors::forget(*pair); descriptors::forget(*pair.add(1)); }
                 result
             };
+        // As the C library's malloc and our own table may be: nothing but a flag is raised.
+        "infrastructure" fn getrandom(buf: *mut c_void, len: size_t, flags: c_uint) -> ssize_t, kernel = SYS_getrandom,
+            real => { births::random_bytes(); real() };
         "infrastructure" fn epoll_create(size: c_int) -> c_int, kernel = SYS_epoll_create,
             real => { let fd = real(); descriptors::forget(fd); fd };
         "infrastructure" fn longjmp(to: *mut c_void, value: c_int) -> (), kernel = none,
@@ -557,20 +571,57 @@ table! {
     }
 }
 
-/// `syscall` is variadic; ours has fixed arguments, which the kernel's convention makes equal.
+/// Whether a scheduler looks at its driver between two polls, without waiting. It does so every 61
+/// polls: a few instructions and the jump into libc are all that it may cost.
 #[inline(always)]
-unsafe fn real_syscall(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
-    if reals::syscall.address().is_some() {
-        return real();
+fn turning(epfd: c_int, timeout: c_int) -> bool {
+    timeout == 0
+        && descriptors::is_driver(epfd)
+        && slots::own().is_some_and(|slot| {
+            let known = slot.has(flag::RUNTIME);
+            if known {
+                slot.turn();
+            }
+            known
+        })
+}
+
+/// `syscall` is variadic; ours has fixed arguments, which the kernel's convention makes equal.
+type Syscall =
+    unsafe extern "C-unwind" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
+
+unsafe fn real_syscall(number: c_long, args: [usize; 6]) -> c_long {
+    let [a, b, c, d, e, f] = args;
+    // SAFETY: the caller's own call, by libc's own function or, before it is found, the bare one.
+    unsafe {
+        match reals::syscall.address() {
+            Some(address) => {
+                core::mem::transmute::<usize, Syscall>(address)(number, a, b, c, d, e, f)
+            }
+            None => raw::to_libc(raw::syscall6(number, args)) as c_long,
+        }
     }
-    // SAFETY: the caller's own call.
-    raw::to_libc(unsafe { raw::syscall6(number, args) }) as c_long
+}
+
+/// Whether a futex' operation waits.
+#[inline(always)]
+fn is_wait(operation: usize) -> bool {
+    const WAIT_REQUEUE_PI: c_int = 11;
+    const LOCK_PI2: c_int = 13;
+    matches!(
+        (operation & FUTEX_COMMAND) as c_int,
+        libc::FUTEX_WAIT
+            | libc::FUTEX_WAIT_BITSET
+            | libc::FUTEX_LOCK_PI
+            | WAIT_REQUEUE_PI
+            | LOCK_PI2
+    )
 }
 
 /// A futex that is waited on.
 #[inline(never)]
-unsafe fn futex_wait(
-    slot: &'static Slot,
+unsafe extern "C-unwind" fn futex_wait(
+    number: c_long,
     a: usize,
     b: usize,
     c: usize,
@@ -578,27 +629,30 @@ unsafe fn futex_wait(
     e: usize,
     f: usize,
 ) -> c_long {
-    type Syscall = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
-    let real = || {
-        let real = || match reals::syscall.address() {
-            // SAFETY: libc's own function of this type, with the caller's own arguments.
-            Some(address) => unsafe {
-                core::mem::transmute::<usize, Syscall>(address)(libc::SYS_futex, a, b, c, d, e, f)
-            },
-            None => -1,
-        };
-        // SAFETY: the caller's own call.
-        unsafe { real_syscall(libc::SYS_futex, [a, b, c, d, e, f], real) }
-    };
-    // SAFETY: as above.
-    unsafe { observe::wait(slot, CallId(Id::syscall as u16), a, real) }
+    // SAFETY: the caller's own call.
+    let real = || unsafe { real_syscall(number, [a, b, c, d, e, f]) };
+    match reentry::watched() {
+        None => real(),
+        // SAFETY: as above.
+        Some(slot) => unsafe { observe::wait(slot, CallId(Id::syscall as u16), a, real) },
+    }
 }
 
-/// System calls by number that change what is known of descriptors, or end the process.
-#[inline(always)]
-fn by_number(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
+/// Any other call: some change what is known of descriptors or threads, or end the process.
+#[inline(never)]
+unsafe extern "C-unwind" fn by_number(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    let args = [a, b, c, d, e, f];
     let [a, b, ..] = args.map(|a| a as c_int);
     match number {
+        libc::SYS_getrandom => births::random_bytes(),
         libc::SYS_close => descriptors::forget(a),
         libc::SYS_close_range => descriptors::forget_range(a, b as c_uint as i64 as i32 & i32::MAX),
         libc::SYS_exit_group => {
@@ -608,7 +662,8 @@ fn by_number(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) ->
         }
         _ => {}
     }
-    let result = real();
+    // SAFETY: the caller's own call.
+    let result = unsafe { real_syscall(number, args) };
     match number {
         libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => descriptors::duplicated(result as c_int),
         libc::SYS_socket | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_epoll_create1 => {
@@ -636,7 +691,8 @@ unsafe fn number_of(stream: *mut FILE) -> c_int {
 /// `open` and its kin: timed, and the descriptor they return is a new one.
 #[inline(always)]
 unsafe fn opened(id: Id, path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
-    let Some(slot) = reentry::watched() else {
+    let watched = if reentry::concerned(true) { reentry::watched() } else { None };
+    let Some(slot) = watched else {
         let fd = real();
         descriptors::forget(fd);
         return fd;
@@ -654,7 +710,8 @@ unsafe fn opened(id: Id, path: *const c_char, real: impl FnOnce() -> c_int) -> c
 /// `accept`: waits, and returns a new descriptor.
 #[inline(always)]
 unsafe fn accepted(id: Id, fd: c_int, real: impl FnOnce() -> c_int) -> c_int {
-    let new = match reentry::watched() {
+    let watched = if reentry::concerned(true) { reentry::watched() } else { None };
+    let new = match watched {
         None => real(),
         // SAFETY: the caller's own arguments.
         Some(slot) => unsafe {
