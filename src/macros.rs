@@ -82,9 +82,11 @@ macro_rules! watch_all {
 /// # fn main() {}
 /// ```
 ///
+/// The parts stand in any order:
+///
 /// | part | says |
 /// |---|---|
-/// | `below` | one path or several: what these functions do, and everything below them, is meant |
+/// | `below` | one path or several in `[…]`: what these functions do, and everything below them, is meant |
 /// | `allow(…)` | categories that are silent there, or `all` |
 /// | `warn(…)` | the same, in place of `allow`: they are at most noted there |
 /// | `only(root_future)` | only in the future that a test gives to its runtime, not in tasks; may be left out |
@@ -93,8 +95,8 @@ macro_rules! watch_all {
 /// A path begins with the package as code names it, and goes through modules to a function, or stops
 /// anywhere on the way there: `my_store` is all of that package. Generic arguments, closures and
 /// traits are left out. A type (`Lease`) may be left out too, and where it stands it is not asked of
-/// a build whose names have no types; a path that ends with a type is. `*` at the end stands for
-/// the rest of a name. Only frames between the blocking call and its poll count.
+/// a build whose names have no types, unless the path ends with it. `*` at the end stands for the
+/// rest of a name. Only frames between the blocking call and its poll count.
 ///
 /// What is wrong with a path or a category does not compile.
 ///
@@ -102,6 +104,11 @@ macro_rules! watch_all {
 /// stallhound::allowance! { below = "my_store::", allow(file), reason = "a path with an empty part" }
 /// # fn main() {}
 /// ```
+///
+/// # Limits
+///
+/// A function that the optimiser inlined has a name only where debug information gives it one. In
+/// builds without any, name a function that is too large for that, or `#[inline(never)]`.
 ///
 /// Categories are the words in brackets in reports ([`Category::word`](crate::evidence::Category::word)).
 #[macro_export]
