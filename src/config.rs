@@ -123,6 +123,13 @@ impl Limits {
         let forced = match switch {
             Switch::Warn => Level::Warn,
             Switch::Deny => Level::Deny,
+            Switch::Bless => {
+                // Blessed is what fails once `level = warn` is gone. `warn(…)` is to stay.
+                if self.cap == Level::Warn {
+                    self.cap = Level::Deny;
+                }
+                return self;
+            }
             Switch::Unset | Switch::Off | Switch::Invalid => return self,
         };
         let force = |level: &mut Level| {
@@ -188,6 +195,8 @@ pub enum Switch {
     Warn,
     /// `deny`: fails even where the code says `level = "warn"`.
     Deny,
+    /// `bless`: what is found becomes known, and fails nothing.
+    Bless,
     /// Not a value it knows: said once, and then as the code says.
     Invalid,
 }
@@ -196,17 +205,18 @@ pub enum Switch {
 ///
 /// # Errors
 ///
-/// Anything but `off`, `warn`, `deny` or an empty value.
+/// Anything but `off`, `warn`, `deny`, `bless` or an empty value.
 pub fn parse_switch(value: Option<&str>) -> Result<Switch, SettingError> {
     match value.map(str::trim) {
         None | Some("") => Ok(Switch::Unset),
         Some("off") => Ok(Switch::Off),
         Some("warn") => Ok(Switch::Warn),
         Some("deny") => Ok(Switch::Deny),
+        Some("bless") => Ok(Switch::Bless),
         Some(other) => Err(SettingError {
             place: "environment variable STALLHOUND".into(),
             problem: format!("{other:?} is not a value it knows"),
-            remedy: "set it to `off`, `warn` or `deny`, or unset it".into(),
+            remedy: "set it to `off`, `warn`, `deny` or `bless`, or unset it".into(),
         }),
     }
 }

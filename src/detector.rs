@@ -3,15 +3,17 @@
 #![forbid(unsafe_code)]
 
 use crate::__private::Settings;
+use crate::bless::{Home, Ledger};
 use crate::capture;
 use crate::config::{self, Level, Limits, Switch, Wishes};
-use crate::evidence::{Capabilities, Category, Evidence, Harness, RawStack, Stack};
+use crate::evidence::{Capabilities, Category, Evidence, Frame, Harness, RawStack, Stack};
 use crate::hooks::libc::{births, observe, reentry, start, table as calls};
 use crate::hooks::tokio as ask;
 use crate::ids::{CodeAddress, Nanos, ScopeId, ThreadNo};
+use crate::known::Run;
 use crate::report::build::Names;
 use crate::report::model::Report;
-use crate::slots::record::{CallId, RawFacts};
+use crate::slots::record::{Addresses, CallId, RawFacts};
 use crate::slots::{label, queue, table};
 use crate::symbolize::{Grounds, Package, Symbolizer};
 use crate::sys::{clock, output, schedstat};
@@ -47,12 +49,27 @@ struct State {
     /// Arming went wrong in a way that must fail the process.
     broken: Vec<String>,
     symbolizer: Option<Symbolizer>,
+    ledger: Ledger,
+    /// A guarded test ran on a thread of its name: libtest's.
+    libtest: bool,
 }
 
 impl State {
     /// The settings of a scope; `None`: nobody set any.
     fn limits(&self, scope: ScopeId) -> Option<Limits> {
         self.scopes.get(&scope).copied().or(self.process)
+    }
+
+    fn symbolizer(&mut self) -> &mut Symbolizer {
+        let packages = &self.packages;
+        self.symbolizer
+            .get_or_insert_with(|| Symbolizer::new(Grounds { packages: packages.clone() }))
+    }
+
+    /// Holds a judged report against the known findings.
+    fn sort_out(&mut self, report: &mut Report) {
+        self.ledger.note(report);
+        self.ledger.sort_out(report, switch() == Switch::Bless);
     }
 }
 
@@ -190,6 +207,7 @@ pub struct Request {
     debug_assertions: bool,
     wishes: Wishes,
     require: bool,
+    home: Home,
 }
 
 impl Request {
@@ -204,6 +222,7 @@ impl Request {
             debug_assertions: settings.debug_assertions,
             wishes: settings.wishes(),
             require: settings.require,
+            home: Home::of(settings),
         }
     }
 
@@ -213,7 +232,9 @@ impl Request {
     pub fn by_hand(wishes: Wishes, require: bool) -> Request {
         static PACKAGE: OnceLock<Package> = OnceLock::new();
         let package = PACKAGE.get_or_init(|| unwatched(this_package)).clone();
-        Request { package, debug_assertions: cfg!(debug_assertions), wishes, require }
+        let debug_assertions = cfg!(debug_assertions);
+        let home = Home::by_hand(&package.manifest_dir, &package.crate_name, debug_assertions);
+        Request { package, debug_assertions, wishes, require, home }
     }
 }
 
@@ -243,6 +264,7 @@ pub fn unwatched<R>(f: impl FnOnce() -> R) -> R {
 
 impl Detector {
     fn enlist(&self, state: &mut State, request: &Request, limits: Limits) {
+        state.ledger.open(&request.home);
         if !state.packages.contains(&request.package) {
             state.packages.push(request.package.clone());
             state.symbolizer = None;
@@ -306,24 +328,27 @@ impl Detector {
 
     /// Judges evidence: looks up names, classifies, groups.
     fn judge(&self, state: &mut State, mut evidence: Evidence) -> Report {
-        let packages = state.packages.clone();
-        let symbolizer =
-            state.symbolizer.get_or_insert_with(|| Symbolizer::new(Grounds { packages }));
+        let (scopes, process) = (state.scopes.clone(), state.process);
+        let symbolizer = state.symbolizer();
         // Names cost half a second in a build without optimisation: only where there is anything
         // to name.
         let first_test = births::first_test_stack()
             .filter(|_| !(evidence.calls.is_empty() && evidence.holds.is_empty()));
-        evidence.harness = match first_test {
-            Some(stack) => {
-                let raw = crate::watchdog::collect::raw_stack(stack);
-                crate::symbolize::harness_of(&symbolizer.resolve(&raw))
-            }
-            None => Harness::Process,
-        };
-        let (scopes, process) = (&state.scopes, state.process);
+        evidence.harness = harness(symbolizer, first_test);
         let default = Limits::default_for(cfg!(debug_assertions));
         let limits = |scope| scopes.get(&scope).copied().or(process).unwrap_or(default);
         crate::report::build::build(&evidence, symbolizer, &limits, cores())
+    }
+}
+
+/// Which harness made the first test's thread.
+fn harness(symbolizer: &mut Symbolizer, first_test: Option<&'static Addresses>) -> Harness {
+    match first_test {
+        Some(stack) => {
+            let raw = crate::watchdog::collect::raw_stack(stack);
+            crate::symbolize::harness_of(&symbolizer.resolve(&raw))
+        }
+        None => Harness::Process,
     }
 }
 
@@ -336,6 +361,9 @@ impl Names for Symbolizer {
     }
     fn display_path(&self, file: &str) -> String {
         Symbolizer::display_path(self, file)
+    }
+    fn plain_function(&mut self, frame: &Frame) -> Option<String> {
+        Symbolizer::plain_function(self, frame)
     }
 }
 
@@ -415,6 +443,10 @@ pub fn open(request: &Request, covers: Covers<'_>) -> Option<Open> {
         reentry::open_scope();
         let mut open = Open { scope, claimed: None, renamed: None };
         let own_name = births::label(slot) != label::Label::NONE;
+        if let Covers::Test(name) = covers {
+            let own = std::thread::current().name() == name.split_once("::").map(|(_, n)| n);
+            lock(detector).libtest |= own;
+        }
         let (new_name, claims) = match covers {
             Covers::Test(name) => ((!own_name).then_some(name), true),
             Covers::Nothing(name) => (name, false),
@@ -478,7 +510,11 @@ impl Open {
 
     /// Ends the scope and judges what happened in it.
     pub fn close(self) -> Report {
-        self.close_and(|detector, state, evidence| detector.judge(state, evidence))
+        self.close_and(|detector, state, evidence| {
+            let mut report = detector.judge(state, evidence);
+            state.sort_out(&mut report);
+            report
+        })
     }
 
     /// Ends the scope and judges what happened in it, with and without allowances.
@@ -533,7 +569,10 @@ pub fn snapshot() -> Report {
     reentry::unwatched(|| match running() {
         Some(detector) => {
             let evidence = detector.evidence(&[ScopeId::PROCESS], false);
-            detector.judge(&mut lock(detector), evidence)
+            let mut state = lock(detector);
+            let mut report = detector.judge(&mut state, evidence);
+            state.sort_out(&mut report);
+            report
         }
         None => Report::default(),
     })
@@ -566,10 +605,17 @@ fn at_exit(code: i32) -> i32 {
         }
         let evidence = detector.evidence(&scopes, true);
         reentry::disarm();
-        let report = detector.judge(&mut state, evidence);
+        let mut report = detector.judge(&mut state, evidence);
+        state.sort_out(&mut report);
+        let run = detector.ran(&mut state, &report, code);
+        let bless = switch() == Switch::Bless;
+        let known = state.ledger.close(bless, &run);
+        if !bless {
+            report.gone = state.ledger.gone(&run);
+        }
         let style = style();
         let mut text = crate::report::text::render(&report, &style);
-        let mut failed = !report.is_clean();
+        let mut failed = !report.is_clean() || known.failed;
         for deferred in &state.deferred {
             text.push_str(&crate::report::text::render(deferred, &style));
             failed |= !deferred.is_clean();
@@ -578,6 +624,7 @@ fn at_exit(code: i32) -> i32 {
             text.push_str(&format!("stallhound: failing because of `require`: {broken}\n"));
             failed = true;
         }
+        text.push_str(&known.text);
         if !text.is_empty() {
             // One block; it begins on a line of its own whatever the harness printed.
             say(&format!("\n{text}"));
@@ -588,6 +635,27 @@ fn at_exit(code: i32) -> i32 {
             code
         }
     })
+}
+
+impl Detector {
+    /// What this process ran, as far as known findings go by it.
+    fn ran(&self, state: &mut State, report: &Report, code: i32) -> Run {
+        // Names cost half a second: only where something could be gone.
+        let first_test = births::first_test_stack().filter(|_| state.ledger.wants_harness());
+        let harness = match first_test {
+            _ if state.libtest => Harness::Libtest,
+            Some(_) => harness(state.symbolizer(), first_test),
+            None => Harness::Process,
+        };
+        // A test that ends the process does so on its own thread, and a code other than 0 says
+        // that a test stopped half-way.
+        let on_main = crate::sys::thread::own_tid().0 as u32 == std::process::id();
+        let sees = report.summary.interception && report.summary.sampling;
+        let whole = code == 0 && on_main && sees && report.summary.lost == 0;
+        let arguments: Vec<String> =
+            std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+        state.ledger.ran(harness, whole, &arguments)
+    }
 }
 
 /// The exit code of a process with findings: libtest's own for failed tests.

@@ -78,6 +78,7 @@
 //! | `STALLHOUND` | `off` | inert |
 //! | | `warn` | everything is said, nothing fails |
 //! | | `deny` | fails even where the code says `level = warn` |
+//! | | `bless` | writes what is found into `stallhound.known`, beside the manifest; it fails no more |
 //! | `STALLHOUND_BACKTRACE` | `full` | every frame of every stack |
 //! | `NO_COLOR` | anything | no colours |
 //!
@@ -117,8 +118,12 @@ mod verdict;
 
 pub mod report;
 
+mod known;
+
 // The front ends: the only ones that know all stages.
 mod detector;
+
+mod bless;
 
 pub use evidence::Category;
 

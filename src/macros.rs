@@ -136,5 +136,6 @@ macro_rules! __settings {
             ::core::file!(),
             ::core::line!(),
         )
+        .bin_name(::core::option_env!("CARGO_BIN_NAME"))
     };
 }

@@ -22,6 +22,9 @@ pub struct Settings {
     /// The crate is an integration test or a bench (cargo sets `CARGO_TARGET_TMPDIR` only there).
     pub test_target: bool,
     pub debug_assertions: bool,
+    /// The binary, where the crate is one (cargo sets `CARGO_BIN_NAME` only there): its unit tests
+    /// are not those of a library of the same name.
+    pub bin_name: Option<&'static str>,
     /// `file!()` and `line!()` of the arming line.
     pub file: &'static str,
     pub line: u32,
@@ -55,6 +58,7 @@ impl Settings {
             manifest_dir,
             test_target,
             debug_assertions,
+            bin_name: None,
             file,
             line,
             threshold: None,
@@ -67,6 +71,10 @@ impl Settings {
             require: false,
             should_panic: false,
         }
+    }
+    pub const fn bin_name(mut self, name: Option<&'static str>) -> Settings {
+        self.bin_name = name;
+        self
     }
     pub const fn threshold_nanos(mut self, nanos: u64) -> Settings {
         self.threshold = Some(Duration::from_nanos(nanos));

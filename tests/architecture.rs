@@ -18,10 +18,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("symbolize", &["evidence"]),
     ("verdict", &["evidence", "config"]),
     ("report", &["verdict", "evidence", "config"]),
+    ("known", &["report"]),
 ];
 
 /// The front ends know all in-process stages.
-const FRONT_ENDS: &[&str] = &["lib", "detector", "builder", "scope", "watch", "private", "macros"];
+const FRONT_ENDS: &[&str] =
+    &["lib", "detector", "bless", "builder", "scope", "watch", "private", "macros"];
+
+/// Stages that are given texts and reports as values: they open no file and read no clock.
+const PURE: &[&str] = &["evidence", "config", "verdict", "report", "known"];
 
 /// Stages in which `unsafe` may stand; every other file forbids it.
 const UNSAFE: &[&str] = &["sys", "slots", "hooks", "capture"];
@@ -155,6 +160,35 @@ fn unsafe_stands_only_where_it_may() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn judgement_opens_no_file_and_reads_no_clock() {
+    let mut looked_at = 0;
+    for (stage, path, text) in files() {
+        if !PURE.contains(&stage.as_str()) {
+            continue;
+        }
+        looked_at += 1;
+        for line in without_tests(&text).lines().map(|l| l.split("//").next().unwrap()) {
+            for module in ["std::fs", "std::io", "std::env", "std::net", "Instant", "SystemTime"] {
+                // Every other piece is inside of quotes: advice names modules too.
+                let names = line.split('"').step_by(2).any(|code| code.contains(module));
+                assert!(!names, "src/{}: {line}", path.display());
+            }
+        }
+    }
+    assert!(looked_at > 10, "only {looked_at} files were found");
+}
+
+#[test]
+fn known_findings_know_the_model_of_reports_and_nothing_else_of_them() {
+    for (stage, path, text) in files() {
+        let code = without_tests(&text).lines().map(|l| l.split("//").next().unwrap());
+        for line in code.filter(|l| stage == "known" && l.contains("crate::report")) {
+            assert!(line.contains("crate::report::model"), "src/{}: {line}", path.display());
+        }
+    }
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn a_wrong_value_of_the_variable_is_said_once_and_changes_nothing() {
     let ran = run(cargo("suite", &["test", "--test", "guilty"]).env("STALLHOUND", "of"));
     ran.is_code(101)
         .says("environment variable STALLHOUND: \"of\" is not a value it knows")
-        .says("set it to `off`, `warn` or `deny`, or unset it");
+        .says("set it to `off`, `warn`, `deny` or `bless`, or unset it");
     assert_eq!(ran.stderr.matches("is not a value it knows").count(), 1, "{ran}");
 }
 

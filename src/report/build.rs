@@ -2,11 +2,11 @@
 #![forbid(unsafe_code)]
 
 use super::hints::{self, Event};
-use super::model::{Allowed, Finding, Place, Report, Summary, Through, TimeSplit};
+use super::model::{Allowed, Finding, Kind, Place, Report, Summary, Through, TimeSplit};
 use super::{hot, units};
 use crate::config::{Level, Limits};
 use crate::evidence::{
-    CallEvidence, Category, Evidence, Harness, HoldEvidence, Object, Origin, RawStack, Stack,
+    CallEvidence, Category, Evidence, Frame, Harness, HoldEvidence, Object, Origin, RawStack, Stack,
 };
 use crate::ids::{Nanos, RuntimeId, ScopeId};
 use crate::verdict::classify::{self, Judgement};
@@ -22,6 +22,8 @@ pub trait Names {
     fn source_line(&mut self, file: &str, line: u32) -> Option<String>;
     /// A file as people should see it: relative, short.
     fn display_path(&self, file: &str) -> String;
+    /// A frame's function as every build names it ([`Finding::path`]).
+    fn plain_function(&mut self, frame: &Frame) -> Option<String>;
 }
 
 /// Builds the report. `cores` bounds what busy holds can do at once.
@@ -72,7 +74,7 @@ pub fn build(
         schedstat: evidence.capabilities.schedstat,
         precision: "zero-config",
     };
-    Report { findings, notes, allowed, summary }
+    Report { findings, notes, known: Vec::new(), gone: Vec::new(), allowed, summary }
 }
 
 /// Books what an allowance silenced.
@@ -258,7 +260,38 @@ fn blank(stack: &Stack, judgement: Judgement, names: &mut dyn Names) -> Finding 
         share: None,
         also: Vec::new(),
         certain: true,
+        kinds: vec![Kind { category: judgement.category, calls: Vec::new() }],
+        path: path(stack, names),
+        allow: None,
+        known_line: None,
     }
+}
+
+/// The functions a finding is known by. A dependency's, where no own one is in the stack, is only
+/// good if own ones would have been seen: where debug information gave it a line.
+fn path(stack: &Stack, names: &mut dyn Names) -> Vec<String> {
+    let mut path: Vec<String> = Vec::new();
+    for frame in &stack.frames {
+        let Origin::Workspace { test_code } = frame.origin else { continue };
+        // That a test called it is said elsewhere; hundreds may.
+        if test_code && !path.is_empty() {
+            continue;
+        }
+        match names.plain_function(frame) {
+            Some(name) if !path.contains(&name) => path.push(name),
+            // Without the innermost one the next would stand for what it did not do.
+            None if path.is_empty() => break,
+            _ => {}
+        }
+    }
+    if own_frame(stack).is_none() {
+        let dependency = stack
+            .frames
+            .iter()
+            .find(|f| matches!(f.origin, Origin::Dependency { .. }) && f.line.is_some());
+        path.extend(dependency.and_then(|frame| names.plain_function(frame)));
+    }
+    path
 }
 
 /// Findings at the same line are one: the kind that took the longest speaks, the others are named
@@ -308,7 +341,8 @@ fn merge(mut members: Vec<Finding>) -> Finding {
     let category = members[leader].category;
     let (count, total) = by_kind(&members, category);
     let also = kinds
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|kind| *kind != category)
         .map(|kind| {
             let (n, t) = by_kind(&members, kind);
@@ -318,7 +352,17 @@ fn merge(mut members: Vec<Finding>) -> Finding {
             format!("{} ({}), {}, {}", kind.word(), calls.join(", "), times(n), units::time(t))
         })
         .collect();
+    let mut kinds: Vec<Kind> = kinds
+        .into_iter()
+        .map(|category| {
+            let of_kind = members.iter().filter(|m| m.category == category);
+            let calls: BTreeSet<&'static str> = of_kind.filter_map(|m| m.call).collect();
+            Kind { category, calls: calls.into_iter().collect() }
+        })
+        .collect();
+    kinds.sort_by_key(|kind| kind.category != category);
     let mut finding = members.swap_remove(leader);
+    finding.kinds = kinds;
     finding.tests = tests.into_iter().collect();
     finding.count = count;
     finding.total = total;
@@ -352,6 +396,8 @@ fn finish(finding: &mut Finding, _evidence: &Evidence, cores: u32) {
     };
     let (headline, help) = (hints::headline(&event), hints::help(&event));
     finding.headline = headline;
+    finding.allow =
+        finding.place.as_ref().and_then(|p| super::allow::wrapped(p.source.as_deref()?, p.column));
     finding.help = help;
     finding.cost = cost(finding, cores);
     if finding.context == Context::RootLoop {

@@ -115,6 +115,9 @@ mod tests {
             };
             Stack { frames: stack.addresses.iter().map(frame).collect(), truncated: false }
         }
+        fn plain_function(&mut self, frame: &Frame) -> Option<String> {
+            Some(frame.function.clone())
+        }
         fn source_line(&mut self, _: &str, _: u32) -> Option<String> {
             None
         }

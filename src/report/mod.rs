@@ -1,7 +1,10 @@
 //! From judged evidence to bytes: [`model`] is the plain result, the other modules render it.
+pub mod allow;
 pub mod build;
 pub mod hints;
 pub mod hot;
+#[cfg(test)]
+mod looks;
 pub mod model;
 pub mod text;
 pub mod units;

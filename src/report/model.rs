@@ -3,7 +3,8 @@
 #![forbid(unsafe_code)]
 
 use crate::config::Level;
-use crate::evidence::{Category, Frame, Stack};
+pub use crate::evidence::Category;
+use crate::evidence::{Frame, Stack};
 use crate::ids::{Nanos, TaskId, WorkerIndex};
 pub use crate::verdict::context::Context;
 use std::fmt;
@@ -16,6 +17,10 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What is only worth a line.
     pub notes: Vec<Finding>,
+    /// What would be in the two lists above, but is in the list of known findings.
+    pub known: Vec<Finding>,
+    /// Known findings that were looked for and are not there any more, one text each.
+    pub gone: Vec<String>,
     /// What allowances silenced, worst first: one entry each.
     pub allowed: Vec<Allowed>,
     /// What was looked at.
@@ -187,6 +192,64 @@ pub struct Finding {
     pub also: Vec<String>,
     /// How sure the watchdog is that it was one poll; calls are always certain.
     pub certain: bool,
+    /// What was called at the line, by kind. Its own category comes first.
+    pub kinds: Vec<Kind>,
+    /// The functions by which it is known again, innermost first: those of this workspace, or,
+    /// where there are none, the dependency's. Package, modules and function, as the files have
+    /// them: without types, closures, generic arguments, lines or folders, and so the same in
+    /// every build. Empty where there is no such name.
+    pub path: Vec<String>,
+    /// Its source line as it is to be written so that it is allowed, where that is one line.
+    pub allow: Option<String>,
+    /// Its line for the list of known findings (`stallhound.known`).
+    pub known_line: Option<String>,
+}
+
+/// The calls of one category at a finding's line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Kind {
+    /// The category.
+    pub category: Category,
+    /// The libc functions, in alphabetical order; none for holds.
+    pub calls: Vec<&'static str>,
+}
+
+/// [`Finding::reason`] of what would fail if the settings did not say `level = warn`.
+pub const BY_LEVEL: &str = "level is warn";
+
+/// By what a finding is known again on other days, other machines and in other builds: its
+/// category and the function it is in. The category stands for the family of calls as well: a
+/// finer one would not hold, since which call of a family has to wait is chance (a read that
+/// finds its data is no wait).
+///
+/// ```
+/// use stallhound::evidence::Category;
+/// use stallhound::report::model::Fingerprint;
+///
+/// let known = Fingerprint::of(Category::Sleep, "app::refresh");
+/// assert_eq!(known.to_string(), "484198a7fdf38b26");
+/// assert_ne!(known, Fingerprint::of(Category::Net, "app::refresh"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    /// Of a category in a function, whose name is spelled as in [`Finding::path`].
+    pub fn of(category: Category, function: &str) -> Fingerprint {
+        // FNV-1a: it must be the same for ever, and need not withstand anybody.
+        let bytes = category.word().bytes().chain([0]).chain(function.bytes());
+        Fingerprint(bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        }))
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    /// Sixteen hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
 }
 
 /// The dependency between the user's line and the call.
@@ -202,6 +265,48 @@ pub struct Through {
 }
 
 impl Finding {
+    /// A finding of which nothing is known but its kind, for tests of what reads reports.
+    #[cfg(test)]
+    pub(crate) fn blank(category: Category) -> Finding {
+        Finding {
+            level: Level::Deny,
+            category,
+            headline: String::new(),
+            call: None,
+            object: None,
+            place: None,
+            function: None,
+            through: None,
+            time: TimeSplit::default(),
+            count: 1,
+            total: Nanos::ZERO,
+            requested: None,
+            calls_in_poll: None,
+            task: None,
+            worker: None,
+            workers: 0,
+            runtime: None,
+            context: Context::Task,
+            tests: Vec::new(),
+            cost: None,
+            help: String::new(),
+            reason: None,
+            stack: Stack::default(),
+            share: None,
+            also: Vec::new(),
+            certain: true,
+            kinds: Vec::new(),
+            path: Vec::new(),
+            allow: None,
+            known_line: None,
+        }
+    }
+
+    /// By what it is known again; `None` where nothing in the stack has a name to go by.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.path.first().map(|function| Fingerprint::of(self.category, function))
+    }
+
     /// The frame the finding is pinned on, if any frame is the user's own.
     pub fn user_frame(&self) -> Option<&Frame> {
         self.stack

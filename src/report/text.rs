@@ -70,6 +70,8 @@ const DIM: &str = "2";
 
 /// Notes that are spelled out; more are counted.
 const NOTES: usize = 10;
+/// Gone findings that are spelled out.
+const GONE: usize = 10;
 /// Own frames that a folded stack shows.
 const FRAMES: usize = 8;
 /// A source line is cut to about this many columns.
@@ -77,10 +79,11 @@ const WIDTH: usize = 100;
 
 /// Renders a report. Empty if there is nothing to say.
 pub fn render(report: &Report, style: &Style) -> String {
-    if report.findings.is_empty() && report.notes.is_empty() && report.summary.lost == 0 {
-        return String::new();
-    }
     let mut out = String::new();
+    if report.findings.is_empty() && report.notes.is_empty() && report.summary.lost == 0 {
+        known(report, style, &mut out);
+        return if style.unicode { out } else { ascii(&out) };
+    }
     head(report, style, &mut out);
     for finding in &report.findings {
         out.push('\n');
@@ -96,6 +99,10 @@ pub fn render(report: &Report, style: &Style) -> String {
         let more = count((report.notes.len() - NOTES) as u64, "more note");
         let _ = writeln!(out, "{}: and {more}", style.paint(YELLOW, "note"));
     }
+    if !report.known.is_empty() || !report.gone.is_empty() {
+        out.push('\n');
+    }
+    known(report, style, &mut out);
     allowed(report, style, &mut out);
     if report.summary.lost > 0 {
         let _ = writeln!(
@@ -109,9 +116,20 @@ pub fn render(report: &Report, style: &Style) -> String {
         let n = count(report.findings.len() as u64, "finding");
         let _ = writeln!(
             out,
-            "\n{}: {n}. To allow one: `stallhound::allow_blocking(\"why\", || …)` around it; `STALLHOUND=warn` reports without failing",
+            "\n{}: {n}. `STALLHOUND=warn` reports without failing; `STALLHOUND=bless` puts what is found on the list of known findings",
             style.paint(RED, "error"),
         );
+        let in_library = |f: &Finding| {
+            f.allow.is_some()
+                && f.user_frame()
+                    .is_some_and(|f| f.origin == Origin::Workspace { test_code: false })
+        };
+        if report.findings.iter().any(in_library) {
+            out.push_str(
+                "       Code that is not for tests can only name `stallhound` where the package has it \
+                 under [dependencies]\n",
+            );
+        }
     }
     if style.unicode {
         out
@@ -138,6 +156,28 @@ fn allowed(report: &Report, style: &Style, out: &mut String) {
             time(a.total),
             place.unwrap_or_default(),
         );
+    }
+}
+
+/// What is on the list of known findings: a count, and what can come off it.
+fn known(report: &Report, style: &Style, out: &mut String) {
+    let word = style.paint(BOLD, "stallhound");
+    if !report.known.is_empty() {
+        let n = count(report.known.len() as u64, "known finding");
+        let _ = writeln!(out, "{word}: {n} (stallhound.known)");
+    }
+    if report.gone.is_empty() {
+        return;
+    }
+    let n = count(report.gone.len() as u64, "known finding");
+    let be = if report.gone.len() == 1 { "is" } else { "are" };
+    let _ =
+        writeln!(out, "{word}: {n} {be} gone; `STALLHOUND=bless cargo test` takes off the list:");
+    for gone in report.gone.iter().take(GONE) {
+        let _ = writeln!(out, "  {}", clean(gone));
+    }
+    if report.gone.len() > GONE {
+        let _ = writeln!(out, "  and {} more", report.gone.len() - GONE);
     }
 }
 
@@ -209,7 +249,16 @@ fn block(f: &Finding, style: &Style, out: &mut String) {
     for (name, text) in facts {
         let _ = writeln!(out, "{gutter}{} {name:<7} {text}", style.mark("├", "|"));
     }
-    stack(f, &gutter, style, out);
+    // The finding ends with what can be pasted: into the source, or into the list.
+    let paste = [("allow", &f.allow), ("known", &f.known_line)];
+    let paste: Vec<(&str, &String)> =
+        paste.iter().filter_map(|(name, text)| Some((*name, text.as_ref()?))).collect();
+    let (branch, last) = (style.mark("├", "|"), style.mark("└", "`"));
+    stack(f, &gutter, if paste.is_empty() { last } else { branch }, style, out);
+    for (at, (name, text)) in paste.iter().enumerate() {
+        let mark = if at + 1 == paste.len() { last } else { branch };
+        let _ = writeln!(out, "{gutter}{mark} {name:<7} {}", clean(text));
+    }
 }
 
 /// The user's line, as rustc shows code.
@@ -350,7 +399,7 @@ fn times(f: &Finding) -> String {
 }
 
 /// Frames worth reading; the rest is folded into one line.
-fn stack(f: &Finding, gutter: &str, style: &Style, out: &mut String) {
+fn stack(f: &Finding, gutter: &str, mark: &str, style: &Style, out: &mut String) {
     let frames = &f.stack.frames;
     if frames.is_empty() {
         return;
@@ -378,9 +427,11 @@ fn stack(f: &Finding, gutter: &str, style: &Style, out: &mut String) {
     }
     let width = shown.iter().map(|f| clean(&f.function).chars().count()).max().unwrap_or(0).min(60);
     let mut first = true;
+    // The rule goes on beside the stack if something comes after it.
+    let last = mark == style.mark("└", "`");
+    let below = if last { " " } else { style.mark("│", "|") };
     for frame in &shown {
-        let head =
-            if first { format!("{} stack  ", style.mark("└", "`")) } else { "         ".into() };
+        let head = if first { format!("{mark} stack  ") } else { format!("{below}        ") };
         first = false;
         let at = match (&frame.file, frame.line) {
             (Some(file), Some(line)) => format!("{}:{line}", clean(&short_file(file, f))),
@@ -400,8 +451,7 @@ fn stack(f: &Finding, gutter: &str, style: &Style, out: &mut String) {
             count(folded as u64, "frame"),
             owners(frames)
         );
-        let head =
-            if first { format!("{} stack  ", style.mark("└", "`")) } else { "         ".into() };
+        let head = if first { format!("{mark} stack  ") } else { format!("{below}        ") };
         let _ = writeln!(out, "{gutter}{head} {}", style.paint(DIM, &text));
     }
 }

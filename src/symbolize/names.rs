@@ -112,6 +112,38 @@ pub fn without_generics(name: &str) -> &str {
     }
 }
 
+/// The function's own name alone: no path, no types, no generic arguments. `None` for names that
+/// are the compiler's own, and for what is no name at all.
+pub fn bare(readable: &str) -> Option<&str> {
+    let last = parts(readable).into_iter().rev().find(|part| {
+        // `::<T>` behind the name.
+        !part.starts_with('<') && !part.is_empty()
+    })?;
+    let name = without_generics(last);
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit());
+    (is_name && !name.is_empty()).then_some(name)
+}
+
+/// The modules in a function's path, without its types and its own name: `app::export` of
+/// `<app::export::Zip as app::Pack>::go`. Modules are in lower case, types are not.
+pub fn modules_in(readable: &str) -> String {
+    let mut path = parts(readable);
+    path.pop();
+    let Some(first) = path.first() else { return String::new() };
+    let inner = first.trim_start_matches(['<', '&', '*', '(', '[']);
+    let inner = ["mut ", "const ", "dyn ", "impl "]
+        .iter()
+        .fold(inner, |text, word| text.strip_prefix(word).unwrap_or(text));
+    let end = inner.find([' ', '<', '>', '(', '&', ',']).unwrap_or(inner.len());
+    inner[..end]
+        .split("::")
+        .chain(path[1..].iter().copied())
+        .take_while(|p| p.starts_with(|c: char| c.is_lowercase() || c == '_'))
+        .collect::<Vec<_>>()
+        .join("::")
+}
+
 /// The first part of a function's path, looking through `<A as B>` and `<impl B for A>`.
 pub fn crate_of(symbol: &str) -> Option<&str> {
     let inner = symbol.trim_start_matches(['<', '&', '*', '(', '[']);
@@ -198,6 +230,27 @@ mod tests {
         }
         assert_eq!(without_generics("poll<alloc::boxed::Box<T>>"), "poll");
         assert_eq!(without_generics("<a as b>::c"), "<a as b>::c");
+    }
+
+    #[test]
+    fn bare_names_and_their_modules() {
+        for (name, function, modules) in [
+            ("app::handlers::slow", Some("slow"), "app::handlers"),
+            ("app::export::Zip<T>::go", Some("go"), "app::export"),
+            ("app::export::Zip<T>::go<u8>", Some("go"), "app::export"),
+            ("app::export::go::<u8>", Some("go"), "app::export"),
+            ("<app::export::Zip<T> as app::Pack>::go", Some("go"), "app::export"),
+            ("<&mut app::export::Zip as core::fmt::Debug>::fmt", Some("fmt"), "app::export"),
+            ("app::handlers::{impl#3}::go", Some("go"), "app::handlers"),
+            ("go", Some("go"), ""),
+            ("{closure#0}", None, ""),
+            ("0x7f12 in libfoo.so", None, ""),
+        ] {
+            assert_eq!(bare(name), function, "{name}");
+            if function.is_some() && !name.ends_with("<u8>") {
+                assert_eq!(modules_in(name), modules, "{name}");
+            }
+        }
     }
 
     #[test]

@@ -138,6 +138,34 @@ pub fn crate_by_file(path: Option<&Path>) -> String {
     name.replace('-', "_")
 }
 
+/// Package and module of a file of the workspace: `app::handlers`. Nothing of where the folder
+/// lies on this machine is in it.
+pub fn home(path: &Path, symbol: &str, packages: &[Package]) -> String {
+    let mut above = path.ancestors().skip(1).filter(|dir| dir.is_absolute());
+    let folder = above.find(|dir| dir.join("Cargo.toml").is_file());
+    let (owner, inside) = match folder {
+        Some(folder) => (crate_by_file(Some(path)), path.strip_prefix(folder).unwrap_or(path)),
+        None => {
+            // No sources on this machine: what the folder of an arming line has above it is cut
+            // off, as far as the file has it too.
+            let above = packages.iter().flat_map(|p| p.manifest_dir.ancestors());
+            let inside = above
+                .filter_map(|dir| path.strip_prefix(dir).ok())
+                .min_by_key(|rest| rest.components().count())
+                .unwrap_or(path);
+            let owner = names::crate_of(symbol).unwrap_or_default().to_owned();
+            (owner, inside)
+        }
+    };
+    let mut module = names::module_of(&inside.to_string_lossy());
+    let target = ["tests", "benches", "examples", "src/bin"].iter().any(|d| inside.starts_with(d));
+    if target && module.replace('-', "_") == owner {
+        // `tests/api.rs` is the root of the crate `api`.
+        module.clear();
+    }
+    [owner, module].into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("::")
+}
+
 /// The name in a manifest's `[package]` table.
 fn package_name(manifest: &Path) -> Option<String> {
     let text = std::fs::read_to_string(manifest).ok()?;
@@ -256,6 +284,34 @@ mod tests {
             ("main", Origin::Harness),
         ] {
             assert_eq!(of(symbol, None, std::slice::from_ref(&app)), origin, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn the_home_of_a_file_is_the_same_on_every_machine() {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for (file, home_is) in [
+            ("src/symbolize/origin.rs", "stallhound::symbolize::origin"),
+            ("src/lib.rs", "stallhound"),
+            ("tests/suite.rs", "suite"),
+            ("tests/projects/mod.rs", "projects"),
+            ("fixtures/programs/src/bin/trial.rs", "trial"),
+        ] {
+            assert_eq!(home(&own.join(file), "", &[]), home_is, "{file}");
+        }
+        // Built elsewhere, and the sources are not here.
+        let app = Package {
+            crate_name: "api".into(),
+            manifest_dir: "/nowhere/src/ws/crates/api".into(),
+            test_target: true,
+        };
+        for (file, home_is) in [
+            ("/nowhere/src/ws/crates/app/src/handlers.rs", "app::handlers"),
+            ("/nowhere/src/ws/crates/api/src/lib.rs", "app"),
+            ("crates/app/src/handlers/mod.rs", "app::handlers"),
+        ] {
+            let packages = std::slice::from_ref(&app);
+            assert_eq!(home(Path::new(file), "app::slow", packages), home_is, "{file}");
         }
     }
 }

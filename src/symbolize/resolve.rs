@@ -138,6 +138,26 @@ impl Symbolizer {
             .join("::")
     }
 
+    /// A function as every build names it: package and module by the file, and the function's bare
+    /// name. Types and inline modules are left out, since line tables do not have them.
+    pub fn plain_function(&mut self, frame: &Frame) -> Option<String> {
+        let function = names::bare(&frame.function)?;
+        let home = match (&frame.origin, frame.file.as_deref()) {
+            (Origin::Workspace { .. }, Some(file)) => {
+                let path = origin::absolute(file, &self.grounds.packages);
+                let path = path.as_deref().unwrap_or(Path::new(file));
+                origin::home(path, &frame.symbol, &self.grounds.packages)
+            }
+            (Origin::Dependency { name, .. }, Some(file)) => {
+                [name.replace('-', "_"), names::module_of(file)].join("::")
+            }
+            // All there is to go by is the name.
+            _ => names::modules_in(&frame.function),
+        };
+        let parts = home.split("::").chain([function]).filter(|p| !p.is_empty());
+        Some(parts.collect::<Vec<_>>().join("::"))
+    }
+
     fn is_test_code(&mut self, frame: &Frame, path: Option<&Path>) -> bool {
         let owner = names::crate_of(&frame.symbol);
         let in_target = self

@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod descriptor;
 pub mod elf;
+pub mod lock;
 pub mod output;
 pub mod raw;
 pub mod schedstat;

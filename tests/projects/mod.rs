@@ -12,13 +12,17 @@ pub fn folder(project: &str) -> PathBuf {
 
 /// `cargo WORDS` for a project, its target folder shared by all of them.
 pub fn cargo(project: &str, words: &[&str]) -> Command {
+    cargo_in(&folder(project), words)
+}
+
+/// As [`cargo`], for a project that lies anywhere.
+pub fn cargo_in(folder: &Path, words: &[&str]) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = folder(project);
     std::fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).expect("our lock file");
     let mut command = Command::new(env!("CARGO"));
     command
         .args(words)
-        .current_dir(&folder)
+        .current_dir(folder)
         .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("projects"))
         .env("CARGO_TERM_COLOR", "never")
         .env("CARGO_NET_OFFLINE", "true")
@@ -35,6 +39,37 @@ pub fn cargo(project: &str, words: &[&str]) -> Command {
         }
     }
     command
+}
+
+/// A project of its own to be changed: a copy of one under `fixtures/projects`, in a fresh folder.
+pub fn copy_of(project: &str, case: &str) -> PathBuf {
+    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join("copies").join(case).join(project);
+    let _ = std::fs::remove_dir_all(&to);
+    copy(&folder(project), &to);
+    let root = env!("CARGO_MANIFEST_DIR");
+    let manifest = to.join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest).expect("the project's manifest");
+    // Cargo tells packages in one target folder apart by name and version, not by where they lie.
+    let number = case.bytes().fold(7u32, |n, byte| n.wrapping_mul(31).wrapping_add(byte.into()));
+    let version = format!("version = \"0.0.{number}\"");
+    let text = text
+        .replace("path = \"../../..\"", &format!("path = {root:?}"))
+        .replace("version = \"0.0.0\"", &version);
+    assert!(text.contains(root) && text.contains(&version), "{text}");
+    std::fs::write(&manifest, text).expect("a folder to write in");
+    to
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder to write in");
+    for entry in std::fs::read_dir(from).expect("the project").map(|e| e.expect("an entry")) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            std::fs::copy(&from, &to).expect("a file of the project");
+        }
+    }
 }
 
 /// What came out.
