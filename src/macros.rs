@@ -69,8 +69,9 @@ macro_rules! watch_all {
 
 /// Registers code that may block: in every test of every program that this crate is linked into.
 ///
-/// For a library whose functions block for a good reason, and for a test-support module whose
-/// set-up does. Where a single place may block, [`allow_blocking`](crate::allow_blocking) around it
+/// For a test-support module whose set-up blocks, and for a library whose functions do for a good
+/// reason: it registers them for its users behind a feature of its own, since this crate is no
+/// dependency for programs that are not tests. Where a single place may block, [`allow_blocking`](crate::allow_blocking) around it
 /// says so more precisely.
 ///
 /// ```

@@ -96,7 +96,7 @@ fn excuse(judgement: &Judgement, count: u64, total: Nanos, allowed: &mut Vec<All
         }
     };
     of.count += count;
-    of.total = of.total + total;
+    of.total += total;
     if let Err(at) = of.categories.binary_search(&judgement.category) {
         of.categories.insert(at, judgement.category);
     }
