@@ -38,6 +38,9 @@ pub struct Limits {
     pub busy_threshold: Nanos,
     /// Highest level that any finding may have (`STALLHOUND=warn`, `level = warn`).
     pub cap: Level,
+    /// Whether allowances hold. `false` only in this project's own tests, which show by it what an
+    /// allowance is for.
+    pub allowances: bool,
     /// Where a category has a level of its own.
     pub levels: Levels,
 }
@@ -97,6 +100,7 @@ impl Limits {
             threshold: Self::DEFAULT_THRESHOLD,
             busy_threshold: Nanos(Self::DEFAULT_BUSY_THRESHOLD.0 * factor),
             cap: Level::Deny,
+            allowances: true,
             levels: Levels([None; Category::ALL.len()]),
         }
     }

@@ -510,17 +510,34 @@ impl Open {
 
     /// Ends the scope and judges what happened in it.
     pub fn close(self) -> Report {
+        self.close_and(|detector, state, evidence| {
+            let mut report = detector.judge(state, evidence);
+            state.sort_out(&mut report);
+            report
+        })
+    }
+
+    /// Ends the scope and judges what happened in it, with and without allowances.
+    pub fn close_twice(self) -> (Report, Report) {
+        let scope = self.scope;
+        self.close_and(|detector, state, evidence| {
+            let report = detector.judge(state, evidence.clone());
+            if let Some(limits) = state.scopes.get_mut(&scope) {
+                limits.allowances = false;
+            }
+            (report, detector.judge(state, evidence))
+        })
+    }
+
+    fn close_and<R: Default>(self, judge: impl FnOnce(&Detector, &mut State, Evidence) -> R) -> R {
         reentry::unwatched(|| {
-            let Some(detector) = running() else { return Report::default() };
+            let Some(detector) = running() else { return R::default() };
             let mut evidence = detector.evidence(&[self.scope], true);
             // The process' counters are not this scope's.
             evidence.calls_in_polls = evidence.calls.iter().map(|c| c.count).sum();
             evidence.allowed = 0;
             evidence.tests_seen = 0;
-            let mut state = lock(detector);
-            let mut report = detector.judge(&mut state, evidence);
-            state.sort_out(&mut report);
-            report
+            judge(detector, &mut lock(detector), evidence)
         })
     }
 }

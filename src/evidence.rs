@@ -65,7 +65,7 @@ impl Category {
     ];
 
     /// The word of this category in reports and settings.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Category::Sleep => "sleep",
             Category::Net => "net",

@@ -67,6 +67,62 @@ macro_rules! watch_all {
     };
 }
 
+/// Registers code that may block: in every test of every program that this crate is linked into.
+///
+/// For a test-support module whose set-up blocks, and for a library whose functions do for a good
+/// reason: it registers them for its users behind a feature of its own, since this crate is no
+/// dependency for programs that are not tests. Where a single place may block, [`allow_blocking`](crate::allow_blocking) around it
+/// says so more precisely.
+///
+/// ```
+/// stallhound::allowance! {
+///     below = ["my_store::lease::Lease::take", "my_store::warm_up*"],
+///     allow(file, io-wait),
+///     reason = "once a process, before the first request",
+/// }
+/// # fn main() {}
+/// ```
+///
+/// The parts stand in any order:
+///
+/// | part | says |
+/// |---|---|
+/// | `below` | one path or several in `[…]`: what these functions do, and everything below them, is meant |
+/// | `allow(…)` | categories that are silent there, or `all` |
+/// | `warn(…)` | the same, in place of `allow`: they are at most noted there |
+/// | `only(root_future)` | only in the future that a test gives to its runtime, not in tasks; may be left out |
+/// | `reason` | stands in the report, beside how often the allowance was needed |
+///
+/// A path begins with the package as code names it, and goes through modules to a function, or stops
+/// anywhere on the way there: `my_store` is all of that package. Generic arguments, closures and
+/// traits are left out. A type (`Lease`) may be left out too, and where it stands it is not asked of
+/// a build whose names have no types, unless the path ends with it. `*` at the end stands for the
+/// rest of a name. Only frames between the blocking call and its poll count.
+///
+/// What is wrong with a path or a category does not compile.
+///
+/// ```compile_fail
+/// stallhound::allowance! { below = "my_store::", allow(file), reason = "a path with an empty part" }
+/// # fn main() {}
+/// ```
+///
+/// # Limits
+///
+/// A function that the optimiser inlined has a name only where debug information gives it one. In
+/// builds without any, name a function that is too large for that, or `#[inline(never)]`.
+///
+/// Categories are the words in brackets in reports ([`Category::word`](crate::evidence::Category::word)).
+#[macro_export]
+macro_rules! allowance {
+    ($($parts:tt)*) => {
+        $crate::__private::submit! {
+            $crate::__private::declare! {
+                ($crate::__private::Allowance::at(::core::file!(), ::core::line!())) $($parts)*
+            }
+        }
+    };
+}
+
 /// Where the outermost macro call stands, and in what kind of crate. Everything in it is evaluated
 /// in the crate that is being compiled: the user's.
 #[doc(hidden)]

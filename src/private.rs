@@ -10,7 +10,9 @@ use std::future::Future;
 use std::time::Duration;
 
 pub use crate::__settings as settings;
-pub use stallhound_macros::{configure, guard};
+pub use crate::verdict::rules::Allowance;
+pub use inventory::submit;
+pub use stallhound_macros::{configure, declare, guard};
 
 /// The settings of one `watch_all!` line or one attribute, and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -290,6 +292,12 @@ impl Recording {
     pub fn finish(self) -> Report {
         drop(self.thread);
         self.open.map_or_else(Report::default, Open::close)
+    }
+
+    /// The same, judged twice: as ever, and with no allowance in force.
+    pub fn finish_twice(self) -> (Report, Report) {
+        drop(self.thread);
+        self.open.map(Open::close_twice).unwrap_or_default()
     }
 }
 

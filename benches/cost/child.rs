@@ -1,6 +1,6 @@
 //! The bench runs itself as a child process, armed or not, and talks to it line by line.
 
-use crate::{arming_child, calls, counted, idle, polls};
+use crate::{arming_child, calls, counted, idle, polls, runtimes};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -15,6 +15,7 @@ pub fn run(what: &str, rest: &[String]) {
         "counted" => counted::child(rest),
         "idle" => idle::child(rest),
         "polls" => polls::child(),
+        "runtimes" => runtimes::child(rest),
         other => panic!("no child called {other}"),
     }
 }

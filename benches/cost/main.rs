@@ -19,6 +19,7 @@ mod child;
 mod counted;
 mod idle;
 mod polls;
+mod runtimes;
 mod stats;
 mod suite;
 mod table;
@@ -48,6 +49,7 @@ const PARTS: &[Part] = &[
     ("polls", polls::measure),
     ("counted", counted::measure),
     ("arming", arming::measure),
+    ("runtimes", runtimes::measure),
     ("idle", idle::measure),
     ("suite", suite::measure),
 ];

@@ -144,35 +144,7 @@ impl Arguments {
         listed: &mut Vec<String>,
         input: ParseStream<'_>,
     ) -> Result<()> {
-        let needed = || Error::new(name.span(), format!("`{text}` needs {}", form(text)));
-        if !input.peek(syn::token::Paren) {
-            return Err(needed());
-        }
-        let content;
-        parenthesized!(content in input);
-        let mut words = Vec::<String>::new();
-        while !content.is_empty() {
-            let (word, span) = category(&content)?;
-            if !CATEGORIES.contains(&word.as_str()) {
-                let all: Vec<String> = CATEGORIES.iter().map(|c| format!("`{c}`")).collect();
-                let problem = format!("no category is called `{word}`: one of {}", all.join(", "));
-                return Err(Error::new(span, problem));
-            }
-            if listed.contains(&word) {
-                return Err(Error::new(span, format!("`{word}` is listed twice")));
-            }
-            listed.push(word.clone());
-            words.push(word);
-            if !content.is_empty() {
-                if !content.peek(Token![,]) {
-                    return Err(content.error("expected `,` before the next category"));
-                }
-                content.parse::<Token![,]>()?;
-            }
-        }
-        if words.is_empty() {
-            return Err(needed());
-        }
+        let words = categories(name, listed, input)?;
         let call = Ident::new(if text == "warn" { "note" } else { text }, name.span());
         self.limits.0.push(quote!(.#call(&[#(#words),*])));
         Ok(())
@@ -237,6 +209,45 @@ fn form(name: &str) -> &'static str {
         "unhandled_panic" => "`unhandled_panic = \"ignore\"` or `\"shutdown_runtime\"`",
         _ => "`name = \"…\"`",
     }
+}
+
+/// `(file, sync)` after `name`: the words of categories, none of them `listed` before.
+pub fn categories(
+    name: &Ident,
+    listed: &mut Vec<String>,
+    input: ParseStream<'_>,
+) -> Result<Vec<String>> {
+    let text = name.to_string();
+    let needed = || Error::new(name.span(), format!("`{text}` needs {}", form(&text)));
+    if !input.peek(syn::token::Paren) {
+        return Err(needed());
+    }
+    let content;
+    parenthesized!(content in input);
+    let mut words = Vec::<String>::new();
+    while !content.is_empty() {
+        let (word, span) = category(&content)?;
+        if !CATEGORIES.contains(&word.as_str()) {
+            let all: Vec<String> = CATEGORIES.iter().map(|c| format!("`{c}`")).collect();
+            let problem = format!("no category is called `{word}`: one of {}", all.join(", "));
+            return Err(Error::new(span, problem));
+        }
+        if listed.contains(&word) {
+            return Err(Error::new(span, format!("`{word}` is listed twice")));
+        }
+        listed.push(word.clone());
+        words.push(word);
+        if !content.is_empty() {
+            if !content.peek(Token![,]) {
+                return Err(content.error("expected `,` before the next category"));
+            }
+            content.parse::<Token![,]>()?;
+        }
+    }
+    if words.is_empty() {
+        return Err(needed());
+    }
+    Ok(words)
 }
 
 /// `sync`, `io-wait`, `io_wait` or `"io-wait"`: its word, and where it begins.

@@ -5,11 +5,12 @@
 //!
 //! - `args` reads the arguments, `duration` the limits among them, `categories` has their names;
 //! - `function` takes a function apart without looking into its body;
-//! - one module for each macro: `watch_all`, `test_attribute`, `watch`, `guard`.
+//! - one module for each macro: `allowance`, `watch_all`, `test_attribute`, `watch`, `guard`.
 //!
 //! Expansions name nothing of `stallhound` but its `__private` module.
 #![forbid(unsafe_code)]
 
+mod allowance;
 mod args;
 mod categories;
 mod duration;
@@ -45,4 +46,11 @@ pub fn guard(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn configure(input: TokenStream) -> TokenStream {
     watch_all::expand(input.into()).into()
+}
+
+/// `declare! { (ALLOWANCE) name = value, … }`: the allowance with the parts of `allowance!`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn declare(input: TokenStream) -> TokenStream {
+    allowance::expand(input.into()).into()
 }

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::hints::{self, Event};
-use super::model::{Finding, Kind, Place, Report, Summary, Through, TimeSplit};
+use super::model::{Allowed, Finding, Kind, Place, Report, Summary, Through, TimeSplit};
 use super::{hot, units};
 use crate::config::{Level, Limits};
 use crate::evidence::{
@@ -11,6 +11,7 @@ use crate::evidence::{
 use crate::ids::{Nanos, RuntimeId, ScopeId};
 use crate::verdict::classify::{self, Judgement};
 use crate::verdict::context::Context;
+use crate::verdict::rules::Allowance;
 use std::collections::{BTreeSet, HashMap};
 
 /// Names, as the report needs them. Implemented by the front end over `symbolize`.
@@ -34,9 +35,11 @@ pub fn build(
 ) -> Report {
     let mut runtimes = Runtimes::default();
     let mut groups: Vec<(ScopeId, Finding)> = Vec::new();
+    let mut allowed = Vec::new();
     for call in &evidence.calls {
         let stack = names.resolve(&call.stack);
         let judgement = classify::classify_call(call, &stack, &limits(call.who.scope));
+        excuse(&judgement, call.count, call.total, &mut allowed);
         if judgement.level != Level::Allow {
             let finding = of_call(call, stack, judgement, names, &mut runtimes);
             groups.push((call.who.scope, finding));
@@ -45,6 +48,7 @@ pub fn build(
     for hold in &evidence.holds {
         let (stack, share) = hot::heaviest(hold, names);
         let judgement = classify::classify_hold(hold, &stack, &limits(hold.who.scope));
+        excuse(&judgement, hold.count, hold.total, &mut allowed);
         if judgement.level != Level::Allow {
             let finding = of_hold(hold, stack, share, judgement, names, &mut runtimes);
             groups.push((hold.who.scope, finding));
@@ -58,18 +62,44 @@ pub fn build(
     all.sort_by_key(|f| std::cmp::Reverse((f.level == Level::Deny, f.time.wall)));
     let (findings, notes): (Vec<_>, Vec<_>) = all.into_iter().partition(|f| f.level == Level::Deny);
     let guilty: BTreeSet<_> = findings.iter().flat_map(|f| &f.tests).collect();
+    allowed.sort_by_key(|a: &Allowed| std::cmp::Reverse(a.total));
     let summary = Summary {
         guilty_tests: guilty.len() as u64,
         tests: if evidence.harness == Harness::Libtest { evidence.tests_seen } else { 0 },
         calls_in_polls: evidence.calls_in_polls,
-        allowed: evidence.allowed,
+        allowed: evidence.allowed + allowed.iter().map(|a| a.count).sum::<u64>(),
         lost: evidence.lost,
         interception: evidence.capabilities.interception,
         sampling: evidence.capabilities.sampling,
         schedstat: evidence.capabilities.schedstat,
         precision: "zero-config",
     };
-    Report { findings, notes, known: Vec::new(), gone: Vec::new(), summary }
+    Report { findings, notes, known: Vec::new(), gone: Vec::new(), allowed, summary }
+}
+
+/// Books what an allowance silenced.
+fn excuse(judgement: &Judgement, count: u64, total: Nanos, allowed: &mut Vec<Allowed>) {
+    let Some(by) = judgement.allowed_by else { return };
+    let same = |a: &&mut Allowed| (a.reason, a.place) == (by.reason, by.place);
+    let of = match allowed.iter_mut().find(same) {
+        Some(of) => of,
+        None => {
+            let Allowance { reason, place, .. } = *by;
+            allowed.push(Allowed {
+                reason,
+                place,
+                count: 0,
+                total: Nanos::ZERO,
+                categories: Vec::new(),
+            });
+            allowed.last_mut().expect("it was just pushed")
+        }
+    };
+    of.count += count;
+    of.total += total;
+    if let Err(at) = of.categories.binary_search(&judgement.category) {
+        of.categories.insert(at, judgement.category);
+    }
 }
 
 /// Runtimes, numbered in order of appearance.

@@ -21,6 +21,8 @@ pub struct Report {
     pub known: Vec<Finding>,
     /// Known findings that were looked for and are not there any more, one text each.
     pub gone: Vec<String>,
+    /// What allowances silenced, worst first: one entry each.
+    pub allowed: Vec<Allowed>,
     /// What was looked at.
     pub summary: Summary,
 }
@@ -73,7 +75,8 @@ pub struct Summary {
     pub tests: u64,
     /// Calls that were looked at inside of polls, counted or not.
     pub calls_in_polls: u64,
-    /// Calls excused by [`crate::allow_blocking`].
+    /// Calls and holds that would have been said, excused by [`crate::allow_blocking`] or by an
+    /// allowance.
     pub allowed: u64,
     /// Records that found no room: not 0 means that the report is incomplete.
     pub lost: u64,
@@ -85,6 +88,22 @@ pub struct Summary {
     pub schedstat: bool,
     /// E.g. `zero-config`.
     pub precision: &'static str,
+}
+
+/// What one allowance silenced: one that is built in, or one of [`crate::allowance!`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Allowed {
+    /// Its reason.
+    pub reason: &'static str,
+    /// File and line of the macro; `None`: built in.
+    pub place: Option<(&'static str, u32)>,
+    /// Calls and holds.
+    pub count: u64,
+    /// All of them together, wall time.
+    pub total: Nanos,
+    /// What they would have been, in the order of [`Category::ALL`].
+    pub categories: Vec<Category>,
 }
 
 /// A line of source.

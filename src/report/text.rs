@@ -103,6 +103,7 @@ pub fn render(report: &Report, style: &Style) -> String {
         out.push('\n');
     }
     known(report, style, &mut out);
+    allowed(report, style, &mut out);
     if report.summary.lost > 0 {
         let _ = writeln!(
             out,
@@ -134,6 +135,27 @@ pub fn render(report: &Report, style: &Style) -> String {
         out
     } else {
         ascii(&out)
+    }
+}
+
+/// What allowances silenced: nothing is excused in secret.
+fn allowed(report: &Report, style: &Style, out: &mut String) {
+    if !report.allowed.is_empty() {
+        out.push('\n');
+    }
+    for a in &report.allowed {
+        let kinds: Vec<&str> = a.categories.iter().map(|c| c.word()).collect();
+        let place = a.place.map(|(file, line)| format!(", {}:{line}", clean(file)));
+        let _ = writeln!(
+            out,
+            "{}: {} ({}; {}, {}{})",
+            style.paint(BOLD, "allowed"),
+            clean(a.reason),
+            kinds.join(", "),
+            count(a.count, "time"),
+            time(a.total),
+            place.unwrap_or_default(),
+        );
     }
 }
 

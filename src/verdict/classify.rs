@@ -2,7 +2,7 @@
 //!
 //! | what | where | judged |
 //! |---|---|---|
-//! | anything | below the panic hook, printing, thread start, … ([`super::exempt`]) | silent |
+//! | anything | below the panic hook, printing, thread start, … ([`super::rules`]) | silent |
 //! | anything | multi-thread root, `block_in_place`, blocking pool, scheduler | silent |
 //! | sleep of 1 ms or more, net on a stream, io-wait, dns, process, join, disk | task | deny |
 //! | shorter sleeps | task | deny over 10 ms asked for in one poll |
@@ -29,7 +29,8 @@
 #![forbid(unsafe_code)]
 
 use super::context::{context, Context};
-use super::exempt::{self, Grant};
+use super::exempt;
+use super::rules::{Allowance, Grant};
 use crate::config::{Level, Limits, Rule};
 use crate::evidence::{CallEvidence, Category, HoldEvidence, Identity, Object, Origin, Stack};
 use crate::ids::Nanos;
@@ -44,6 +45,8 @@ pub struct Judgement {
     pub reason: Option<String>,
     /// What was held against the limit.
     pub measured: Nanos,
+    /// What silences it; without it, it would have been noted at least.
+    pub allowed_by: Option<&'static Allowance>,
 }
 
 /// The system call that locks sleep in (x86-64).
@@ -166,23 +169,28 @@ fn finish(
 ) -> Judgement {
     let mut reason = None;
     let mut lower = |to: Level, why: &str| {
-        if severity(to) < severity(level) {
+        let lowers = severity(to) < severity(level);
+        if lowers {
             level = to;
             reason = Some(why.to_owned());
         }
+        lowers
     };
-    match context {
-        Context::Task => {}
+    let whereabouts = match context {
+        Context::Task => None,
         Context::RootLoop => match innermost_own(stack) {
-            Some(false) => {}
-            Some(true) => lower(Level::Warn, "test code in the root future"),
-            None => lower(Level::Warn, "no code of this workspace, in the root future"),
+            Some(false) => None,
+            Some(true) => Some((Level::Warn, "test code in the root future")),
+            None => Some((Level::Warn, "no code of this workspace, in the root future")),
         },
-        Context::Shutdown => lower(Level::Warn, "a task dropped while its runtime shuts down"),
+        Context::Shutdown => Some((Level::Warn, "a task dropped while its runtime shuts down")),
         Context::RootMultiThread
         | Context::BlockInPlace
         | Context::BlockingPool
-        | Context::Scheduler => lower(Level::Allow, "may block"),
+        | Context::Scheduler => Some((Level::Allow, "may block")),
+    };
+    if let Some((to, why)) = whereabouts {
+        lower(to, why);
     }
     if context == Context::RootLoop && matches!(category, Category::Sync | Category::FileLock) {
         // Tests that must not overlap take a lock like this, whoever's code takes it.
@@ -197,21 +205,27 @@ fn finish(
     if category == Category::Spawn && exempt::is_tokios_own_spawn(stack) {
         lower(Level::Allow, "tokio starts children in the poll");
     }
-    if let Some(allowance) = exempt::allowance(category, context, stack) {
-        match allowance.grant {
-            Grant::Nothing => lower(Level::Allow, allowance.reason),
-            Grant::Note => lower(Level::Warn, allowance.reason),
+    let mut allowed_by = None;
+    if let Some(allowance) =
+        limits.allowances.then(|| exempt::allowance(category, context, stack)).flatten()
+    {
+        let to = match allowance.grant {
+            Grant::Nothing => Level::Allow,
+            Grant::Note => Level::Warn,
+        };
+        if lower(to, allowance.reason) && to == Level::Allow {
+            allowed_by = Some(allowance);
         }
     }
     if !certain {
         lower(Level::Warn, "probably one poll, not certainly");
     }
     match limits.ceiling(category) {
-        Level::Deny => {}
+        Level::Deny => false,
         Level::Warn => lower(Level::Warn, "level is warn"),
         Level::Allow => lower(Level::Allow, "allowed here"),
-    }
-    Judgement { level, category, context, reason, measured }
+    };
+    Judgement { level, category, context, reason, measured, allowed_by }
 }
 
 /// Whether the innermost frame of the workspace's own code is test code; `None`: there is none.

@@ -1,144 +1,25 @@
-//! Code below which nothing counts, or nothing may fail.
+//! Whether a stack is excused: by one of the allowances (`rules`), or because a wait is the
+//! runtime's or the allocator's own.
 //!
-//! Each rule looks at the frames between the call and the poll: code that runs once a process, that
-//! belongs to the platform, or that only happens while a task dies.
+//! Only the frames between the call and its poll are looked at.
 #![forbid(unsafe_code)]
 
 use super::context::{inside_poll, Context};
+use super::paths::{covers, parts};
+use super::rules::{self, Allowance, Grant};
 use crate::evidence::{Category, Frame, Origin, Stack};
-
-/// What a rule grants.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Grant {
-    /// Silent.
-    Nothing,
-    /// At most a note.
-    Note,
-}
-
-/// One allowance.
-#[derive(Clone, Copy, Debug)]
-pub struct Allowance {
-    /// Beginnings of paths, `<` and `&` at the front left aside; `*` at the front: anywhere.
-    pub functions: &'static [&'static str],
-    /// Only for this category.
-    pub category: Option<Category>,
-    /// Only in a root future.
-    pub root_only: bool,
-    pub grant: Grant,
-    pub reason: &'static str,
-}
-
-const ALL: Allowance = Allowance {
-    functions: &[],
-    category: None,
-    root_only: false,
-    grant: Grant::Nothing,
-    reason: "",
-};
-
-/// The built-in allowances.
-pub const ALLOWANCES: &[Allowance] = &[
-    Allowance {
-        functions: &[
-            "std::panicking::panic_with_hook",
-            "std::panicking::rust_panic_with_hook",
-            "std::panicking::default_hook",
-            "std::panicking::begin_panic",
-            "std::panicking::panic_handler",
-            "__rustc::rust_begin_unwind",
-        ],
-        reason: "a panic is being reported",
-        ..ALL
-    },
-    // Not reading: see `prints`.
-    Allowance { functions: PRINTING, reason: "printing", ..ALL },
-    Allowance {
-        functions: &[
-            "std::thread::available_parallelism",
-            "std::sys::thread::unix::cgroups",
-            "num_cpus::",
-            "dashmap::default_shard_amount",
-        ],
-        reason: "looking up the number of processors",
-        ..ALL
-    },
-    Allowance {
-        functions: &[
-            "std::thread::Builder::spawn_unchecked",
-            "std::sys::thread::unix::Thread::new",
-            "std::sys::thread::unix::new",
-            "std::sys::pal::unix::thread::Thread::new",
-            "std::thread::lifecycle::spawn_unchecked",
-        ],
-        reason: "starting a thread",
-        ..ALL
-    },
-    Allowance {
-        functions: &["getrandom::", "std::sys::random", "std::hash::random::RandomState::new"],
-        reason: "seeding a random generator",
-        ..ALL
-    },
-    Allowance {
-        functions: &[
-            "chrono::offset::local",
-            "iana_time_zone::",
-            "time::sys::local_offset_at",
-            "jiff::tz::",
-        ],
-        reason: "loading the time zone",
-        ..ALL
-    },
-    Allowance {
-        functions: &["insta::env::get_cargo_workspace", "insta::env::get_tool_config"],
-        reason: "insta looks up its workspace once",
-        ..ALL
-    },
-    Allowance {
-        functions: &["serial_test::"],
-        root_only: true,
-        reason: "a lock that serialises tests",
-        ..ALL
-    },
-    Allowance {
-        functions: &[
-            "std::sync::once::Once",
-            "std::sync::poison::once::Once",
-            "std::sys::sync::once::",
-            "std::sync::once_lock::OnceLock",
-            "std::sync::lazy_lock::LazyLock",
-            "once_cell::",
-            "lazy_static::",
-        ],
-        grant: Grant::Note,
-        reason: "a one-time initialisation",
-        ..ALL
-    },
-];
-
-const PRINTING: &[&str] = &["std::io::stdio::", "std::io::stdio"];
-
-/// Whether a frame of std's standard streams prints: the other thing to do there is to wait for
-/// somebody to type.
-fn prints(frame: &Frame) -> bool {
-    let last = frame.function.rsplit("::").next().unwrap_or_default();
-    let reads = ["read", "fill_buf", "lines", "next"].iter().any(|f| last.starts_with(f));
-    !reads && !frame.function.contains("Stdin")
-}
-
-/// Whether a frame's function begins with one of the paths.
-fn is_below(frame: &Frame, functions: &[&str]) -> bool {
-    let name = frame.function.trim_start_matches(['<', '&']);
-    functions.iter().any(|f| name.starts_with(f))
-        // v0 names put the type in angle brackets: `<std::thread::Builder>::spawn_unchecked_`.
-        || name.contains('>') && {
-            let flat: String = name.chars().filter(|c| !matches!(c, '<' | '>')).collect();
-            functions.iter().any(|f| flat.starts_with(f))
-        }
-}
 
 /// The allowance that covers a stack, if one does. Silence goes before a note.
 pub fn allowance(
+    category: Category,
+    context: Context,
+    stack: &Stack,
+) -> Option<&'static Allowance> {
+    first_of(rules::all, category, context, stack)
+}
+
+fn first_of<I: Iterator<Item = &'static Allowance>>(
+    rules: impl Fn() -> I,
     category: Category,
     context: Context,
     stack: &Stack,
@@ -150,14 +31,15 @@ pub fn allowance(
     let inside = &stack.frames[..inside_poll(stack)];
     let end = inside.iter().rposition(|f| !machinery(f)).map_or(0, |last| last + 1);
     let frames = &inside[..end];
+    let own = frames.iter().position(|f| matches!(f.origin, Origin::Workspace { .. }));
+    let paths: Vec<Vec<&str>> = frames.iter().map(|f| parts(&f.function)).collect();
     let matching = |grant: Grant| {
-        ALLOWANCES.iter().find(|a| {
+        rules().find(|a| {
+            let frames = if a.itself { &paths[..own.unwrap_or(end)] } else { &paths[..] };
             a.grant == grant
-                && a.category.is_none_or(|c| c == category)
+                && a.covers(category)
                 && (!a.root_only || context == Context::RootLoop)
-                && frames
-                    .iter()
-                    .any(|f| is_below(f, a.functions) && (a.functions != PRINTING || prints(f)))
+                && frames.iter().any(|f| a.below.iter().any(|pattern| covers(pattern, f)))
         })
     };
     matching(Grant::Nothing).or_else(|| matching(Grant::Note))
@@ -282,7 +164,7 @@ mod tests {
     #[test]
     fn printing_is_silent_and_reading_is_not() {
         let judged = |symbol: &str| {
-            let s = stack(&["read", symbol, "app::f", POLL]);
+            let s = stack(&["open64", symbol, "app::f", POLL]);
             allowance(Category::Stdio, Context::Task, &s).map(|a| a.grant)
         };
         for prints in [
@@ -310,11 +192,73 @@ mod tests {
         );
     }
 
+    fn dependency(symbol: &str) -> Frame {
+        let name = symbol.split("::").next().unwrap_or_default().into();
+        frame(symbol, Origin::Dependency { name, version: "1.0".into() })
+    }
+
+    fn own(symbol: &str) -> Frame {
+        frame(symbol, Origin::Workspace { test_code: true })
+    }
+
+    const SERIAL: &str = "serial_test::serial_code_lock::local_async_serial_core";
+
     #[test]
     fn test_serialising_locks_only_in_root_futures() {
-        let s = stack(&["futex", "serial_test::code_lock", "app::f"]);
+        let s = Stack {
+            frames: vec![frame("futex", Origin::Std), dependency(SERIAL), own("app::f")],
+            truncated: false,
+        };
         assert!(allowance(Category::Sync, Context::RootLoop, &s).is_some());
         assert!(allowance(Category::Sync, Context::Task, &s).is_none());
+    }
+
+    #[test]
+    fn the_body_of_a_serialised_test_is_not_the_lock() {
+        // An async test is polled from inside of the function that holds its lock.
+        let s = Stack {
+            frames: vec![frame("nanosleep", Origin::Std), own("app::f"), dependency(SERIAL)],
+            truncated: false,
+        };
+        assert_eq!(allowance(Category::Sleep, Context::RootLoop, &s), None);
+        let printed = Stack {
+            frames: vec![
+                frame("nanosleep", Origin::Std),
+                own("<app::Value as core::fmt::Display>::fmt"),
+                frame("std::io::stdio::_print", Origin::Std),
+                own("app::f"),
+            ],
+            truncated: false,
+        };
+        assert_eq!(allowance(Category::Sleep, Context::Task, &printed), None);
+    }
+
+    #[test]
+    fn registered_ones_hold_for_their_categories() {
+        static RULES: [Allowance; 3] = [
+            Allowance::built_in("noted", &["store::lease"]).only(&["file"]).note(),
+            Allowance::built_in("silent", &["store::lease::Lease::take"])
+                .only(&["file", "io-wait"]),
+            Allowance::built_in("in roots", &["store::warm*"]).root_future(),
+        ];
+        let judged = |category, context, symbol: &str| {
+            let s = Stack {
+                frames: vec![frame("open64", Origin::Std), dependency(symbol), own("app::f")],
+                truncated: false,
+            };
+            first_of(|| RULES.iter(), category, context, &s).map(|a| a.reason)
+        };
+        use Category::{File, IoWait, Net};
+        use Context::{RootLoop, Task};
+        let take = "<store::lease::Lease<u8>>::take";
+        assert_eq!(judged(File, Task, take), Some("silent"), "silence goes first");
+        assert_eq!(judged(IoWait, Task, take), Some("silent"));
+        assert_eq!(judged(Net, Task, take), None);
+        assert_eq!(judged(File, Task, "store::lease::give"), Some("noted"));
+        assert_eq!(judged(IoWait, Task, "store::lease::give"), None);
+        assert_eq!(judged(Net, RootLoop, "store::warm_up"), Some("in roots"));
+        assert_eq!(judged(Net, Task, "store::warm_up"), None);
+        assert_eq!(judged(File, Task, "storehouse::lease::take"), None);
     }
 
     #[test]
