@@ -41,7 +41,8 @@ pub struct Changes {
 
 /// Judged by the time it took, so that its absence proves little and its second line nothing.
 fn by_time(category: Category) -> bool {
-    matches!(category, Category::Sync | Category::File | Category::Busy | Category::Raw)
+    use Category::*;
+    !matches!(category, Sleep | Net | IoWait | Dns | Process | Join | Disk)
 }
 
 /// Holds are pinned on a line by samples: it may move to the function above or below.

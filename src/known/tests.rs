@@ -299,6 +299,8 @@ fn gone_only_where_it_can_be_known() {
     let busy = blessed(&[(&one(Category::Busy, &["app::f"], 7), "tests/a", true)]);
     assert_eq!(gone(&busy, &run("tests/a", true)), 1);
     assert_eq!(gone(&busy, &Run { optimised: true, ..run("tests/a", true) }), 0);
+    let locked = blessed(&[(&one(Category::FileLock, &["app::f"], 7), "tests/a", true)]);
+    assert_eq!(gone(&locked, &Run { optimised: true, ..run("tests/a", true) }), 0);
     // Seen in an ignored test, and those were not run.
     let mut list = List::default();
     let ignored = Run { ignored: true, full: false, ..run("tests/a", true) };
