@@ -602,9 +602,9 @@ table! {
         "infrastructure" fn dup3(fd: c_int, onto: c_int, flags: c_int) -> c_int, kernel = SYS_dup3,
             real => { let new = real(); descriptors::duplicated(new); new };
         "file-lock" fn fcntl(fd: c_int, command: c_int, arg: c_ulong) -> c_int, kernel = SYS_fcntl,
-            real => controlled(Id::fcntl, fd, command, real);
+            real => if is_of_interest(command) { controlled(Id::fcntl, fd, command, arg) } else { real() };
         "file-lock" fn fcntl64(fd: c_int, command: c_int, arg: c_ulong) -> c_int, kernel = SYS_fcntl,
-            real => controlled(Id::fcntl64, fd, command, real);
+            real => if is_of_interest(command) { controlled(Id::fcntl64, fd, command, arg) } else { real() };
         "infrastructure" fn ioctl(fd: c_int, request: c_ulong, arg: c_ulong) -> c_int, kernel = SYS_ioctl,
             real => {
                 let result = real();
@@ -724,22 +724,38 @@ unsafe fn accepted(id: Id, fd: c_int, real: impl FnOnce() -> c_int) -> c_int {
     new
 }
 
-/// `fcntl`: most commands change nothing that is remembered, and end in a jump.
+/// Whether a command of `fcntl` changes what is remembered, or waits. The others end in a jump.
 #[inline(always)]
-unsafe fn controlled(id: Id, fd: c_int, command: c_int, real: impl FnOnce() -> c_int) -> c_int {
+fn is_of_interest(command: c_int) -> bool {
+    matches!(
+        command,
+        libc::F_SETFL | libc::F_DUPFD | libc::F_DUPFD_CLOEXEC | libc::F_SETLKW | libc::F_OFD_SETLKW
+    )
+}
+
+/// `fcntl` with such a command.
+#[inline(never)]
+unsafe fn controlled(id: Id, fd: c_int, command: c_int, arg: c_ulong) -> c_int {
+    let real = || match reals::fcntl.address() {
+        // SAFETY: libc's own function of this type, with the caller's own arguments.
+        Some(address) => unsafe {
+            core::mem::transmute::<usize, unsafe extern "C-unwind" fn(c_int, c_int, c_ulong) -> c_int>(
+                address,
+            )(fd, command, arg)
+        },
+        None => c_int::from_kernel(kernel!(SYS_fcntl, fd, command, arg)),
+    };
     if fd == PROBE {
         PROBED.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+        return real();
     }
-    match command {
-        libc::F_SETFL | libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
-            let result = real();
-            controlled_by(command, fd, result);
-            result
-        }
+    if matches!(command, libc::F_SETLKW | libc::F_OFD_SETLKW) {
         // SAFETY: the caller's own call.
-        libc::F_SETLKW | libc::F_OFD_SETLKW => unsafe { special::locked(id, fd, real) },
-        _ => real(),
+        return unsafe { special::locked(id, fd, real) };
     }
+    let result = real();
+    controlled_by(command, fd, result);
+    result
 }
 
 #[cfg(test)]

@@ -147,7 +147,7 @@ pub fn in_force() -> bool {
             first != 0 && Some(first) == own_address(name)
         }) && {
             let before = PROBED.load(core::sync::atomic::Ordering::Relaxed);
-            libc::fcntl(PROBE, libc::F_GETFD);
+            libc::fcntl(PROBE, libc::F_SETFL, 0);
             PROBED.load(core::sync::atomic::Ordering::Relaxed) != before
         }
     }
