@@ -35,9 +35,7 @@ use libc::{
 
 mod special;
 pub use special::in_force;
-use special::{
-    by_number, controlled_by, futex_wait, is_wait, number_of, turning, Syscall, PROBE, PROBED,
-};
+use special::{by_number, controlled_by, number_of, turning, PROBE, PROBED};
 
 /// One row of the table, for people and for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +108,11 @@ const fn is_hot(category: &str) -> bool {
     matches!(category.as_bytes(), b"net" | b"io-wait" | b"file")
 }
 
+/// A sleep that is none (refused, or of no time at all) is told from its arguments at once.
+const fn is_sleep(category: &str) -> bool {
+    matches!(category.as_bytes(), b"sleep")
+}
+
 macro_rules! table {
     (
         $( $category:literal {
@@ -178,7 +181,10 @@ macro_rules! table {
             #[doc(hidden)]
             #[no_mangle]
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
-                if reentry::concerned(is_hot($category)) {
+                // SAFETY: looks at the caller's own arguments as the function itself would.
+                if reentry::concerned(is_hot($category))
+                    && (!is_sleep($category) || unsafe { $look }.judge != look::Judge::Pass)
+                {
                     // SAFETY: the caller's own call.
                     return unsafe { watched::$name($($arg),*) };
                 }
@@ -570,20 +576,16 @@ table! {
         "sync" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long, kernel = none,
             real => {
                 let _ = real;
-                // Each way ends in a jump with the arguments where they are.
-                if number != libc::SYS_futex {
-                    return by_number(number, a, b, c, d, e, f);
+                if number == libc::SYS_futex && b & FUTEX_COMMAND == libc::FUTEX_WAKE as usize {
+                    if let Some(slot) = slots::own() {
+                        slot.woke();
+                    }
+                    // Waking has no further arguments: called with these it ends in a jump.
+                    if let Some(address) = reals::syscall.address() {
+                        return core::mem::transmute::<usize, unsafe extern "C-unwind" fn(c_long, usize, usize, usize) -> c_long>(address)(number, a, b, c);
+                    }
                 }
-                if is_wait(b) {
-                    return futex_wait(number, a, b, c, d, e, f);
-                }
-                if let Some(slot) = slots::own() {
-                    slot.woke();
-                }
-                match reals::syscall.address() {
-                    Some(address) => core::mem::transmute::<usize, Syscall>(address)(number, a, b, c, d, e, f),
-                    None => raw::to_libc(raw::syscall6(number, [a, b, c, d, e, f])) as c_long,
-                }
+                by_number(number, a, b, c, d, e, f)
             };
         "infrastructure" fn pthread_create(thread: *mut pthread_t, attr: *const pthread_attr_t, begin: Start, arg: *mut c_void) -> c_int, kernel = none,
             real => match reals::pthread_create.address() {

@@ -46,7 +46,7 @@ unsafe fn real_syscall(number: c_long, args: [usize; 6]) -> c_long {
 
 /// Whether a futex' operation waits.
 #[inline(always)]
-pub fn is_wait(operation: usize) -> bool {
+fn is_wait(operation: usize) -> bool {
     const WAIT_REQUEUE_PI: c_int = 11;
     const LOCK_PI2: c_int = 13;
     matches!(
@@ -61,17 +61,9 @@ pub fn is_wait(operation: usize) -> bool {
 
 /// A futex that is waited on.
 #[inline(never)]
-pub unsafe extern "C-unwind" fn futex_wait(
-    number: c_long,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-) -> c_long {
+unsafe fn futex_wait(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     // SAFETY: the caller's own call.
-    let real = || unsafe { real_syscall(number, [a, b, c, d, e, f]) };
+    let real = || unsafe { real_syscall(libc::SYS_futex, [a, b, c, d, e, f]) };
     match reentry::watched() {
         None => real(),
         // SAFETY: as above.
@@ -90,6 +82,15 @@ pub unsafe extern "C-unwind" fn by_number(
     e: usize,
     f: usize,
 ) -> c_long {
+    if number == libc::SYS_futex {
+        if is_wait(b) {
+            // SAFETY: the caller's own call.
+            return unsafe { futex_wait(a, b, c, d, e, f) };
+        }
+        if let Some(slot) = slots::own() {
+            slot.woke();
+        }
+    }
     let args = [a, b, c, d, e, f];
     let [a, b, ..] = args.map(|a| a as c_int);
     match number {
