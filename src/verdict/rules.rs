@@ -224,6 +224,8 @@ pub static BUILT_IN: &[Allowance] = &[
             "tz::timezone",
         ],
     ),
+    // Hundreds of small files, once a client is built.
+    Allowance::built_in("loading root certificates", &["rustls_native_certs"]).only(&["file"]),
     Allowance::built_in(
         "insta looks up its workspace once",
         &["insta::env::get_cargo_workspace*", "insta::env::get_tool_config"],
