@@ -181,10 +181,12 @@ macro_rules! table {
             #[doc(hidden)]
             #[no_mangle]
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
-                // SAFETY: looks at the caller's own arguments as the function itself would.
-                if reentry::concerned(is_hot($category))
-                    && (!is_sleep($category) || unsafe { $look }.judge != look::Judge::Pass)
-                {
+                let waits = || -> bool {
+                    // SAFETY: looks at the caller's own arguments as the function itself would.
+                    let look: Look = unsafe { $look };
+                    look.judge != look::Judge::Pass
+                };
+                if reentry::concerned(is_hot($category)) && (!is_sleep($category) || waits()) {
                     // SAFETY: the caller's own call.
                     return unsafe { watched::$name($($arg),*) };
                 }
