@@ -246,7 +246,7 @@ const DNS: Page = Page {
 
 const PROCESS: Page = Page {
     category: Category::Process,
-    what: "waiting for a child that has not ended, `system`, `popen`",
+    what: "waiting for a child that has not ended or was started in the same poll, `system`, `popen`",
     judged: "deny always",
     why: "The worker sleeps until another program is done. `Command::output()` and `status()` \
           start a child and wait for it, also when they look like one quick call.",
@@ -254,14 +254,14 @@ const PROCESS: Page = Page {
         "`tokio::process::Command`, and `.await` its `output()`, `status()` or `wait()`.",
         "`try_wait()` where only a look is wanted.",
     ],
-    fine: "A child that has ended already is only collected; that is not counted.",
+    fine: "A child that was started in an earlier poll and has ended already is only collected; that is not counted.",
     ends: false,
     hints: &[any("`tokio::process::Command`, and `.await` its output or status")],
 };
 
 const JOIN: Page = Page {
     category: Category::Join,
-    what: "joining a thread that has not ended, barriers",
+    what: "joining a thread that has not ended or was started in the same poll, barriers",
     judged: "deny always",
     why: "The worker sleeps for as long as that thread works. `JoinHandle::join` in a `Drop`, and \
           the end of `std::thread::scope`, do it where nobody sees it.",
@@ -271,7 +271,7 @@ const JOIN: Page = Page {
          go unjoined.",
         "For pieces of CPU work, a pool (rayon) and a `oneshot`, instead of scoped threads.",
     ],
-    fine: "A thread that has ended already is joined at once; that is not counted.",
+    fine: "A thread that was started in an earlier poll and has ended already is joined at once; that is not counted.",
     ends: true,
     hints: &[any("let the thread send its result through `tokio::sync::oneshot`, or join it in `spawn_blocking`")],
 };

@@ -94,6 +94,31 @@ impl Sum {
     }
 }
 
+/// What was started last on a thread: a process or a thread.
+#[derive(Debug)]
+pub struct Start {
+    /// Its pid or `pthread_t`; 0: nothing, or it was waited for.
+    pub what: AtomicU64,
+    pub task: AtomicU64,
+    pub beat: AtomicU32,
+    /// The budget that was left.
+    pub left: AtomicU32,
+    /// What `Slot::taken` was then.
+    pub taken: AtomicU32,
+}
+
+impl Start {
+    const fn new() -> Start {
+        Start {
+            what: AtomicU64::new(0),
+            task: AtomicU64::new(0),
+            beat: AtomicU32::new(0),
+            left: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
+        }
+    }
+}
+
 /// Kinds of short calls that are added up, by index into [`Slot::sums`].
 pub const SUM_KINDS: usize = 7;
 
@@ -134,6 +159,10 @@ pub struct Slot {
     stack_low: AtomicUsize,
     stack_high: AtomicUsize,
     pub sums: [Sum; SUM_KINDS],
+    /// The process,
+    pub child: Start,
+    /// and the thread that it started last.
+    pub joinable: Start,
     /// Set by the watchdog: where the handler shall put its sample. Null: none is wanted.
     sample: AtomicPtr<()>,
 }
@@ -163,6 +192,8 @@ impl Slot {
             stack_low: AtomicUsize::new(0),
             stack_high: AtomicUsize::new(0),
             sums: [const { Sum::new() }; SUM_KINDS],
+            child: Start::new(),
+            joinable: Start::new(),
             sample: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
@@ -208,6 +239,8 @@ impl Slot {
             sum.time.store(0, Ordering::Relaxed);
             sum.task.store(0, Ordering::Relaxed);
         }
+        self.child.what.store(0, Ordering::Relaxed);
+        self.joinable.what.store(0, Ordering::Relaxed);
         // A request that the thread before did not answer is the watchdog's to withdraw.
         // Release: whoever sees the tid sees the rest.
         self.tid.store(tid.0, Ordering::Release);

@@ -3,7 +3,7 @@
 //! Calls: `slots`, `sys::thread`, `hooks::tokio::touch` (on the new thread, before its start
 //! routine), `pthread_setspecific`, `std::thread::current` on threads that std started.
 
-use super::observe;
+use super::{observe, started};
 use crate::hooks::tokio;
 use crate::ids::ScopeId;
 use crate::slots::label::{self, Label};
@@ -164,7 +164,11 @@ pub unsafe fn create(
     };
     if rc == 0 {
         // SAFETY: filled by a successful `pthread_create`.
-        table::recycled(unsafe { *thread } as usize, before);
+        let handle = unsafe { *thread };
+        table::recycled(handle as usize, before);
+        if let Some(slot) = table::own() {
+            started::thread(slot, handle);
+        }
     } else {
         berth.state.store(FREE, Ordering::Release);
     }

@@ -8,6 +8,7 @@
 //! - [`descriptors`]: the cache of descriptor modes,
 //! - [`births`]: threads, from `pthread_create` to their end,
 //! - [`ready`]: the same calls without waiting,
+//! - [`started`]: what the running poll has started itself,
 //! - [`real`]: libc's own functions,
 //! - [`reentry`]: whether we watch here and now; the depth guard.
 //!
@@ -22,5 +23,6 @@ pub mod ready;
 pub mod real;
 pub mod reentry;
 pub mod start;
+pub mod started;
 pub mod sums;
 pub mod table;

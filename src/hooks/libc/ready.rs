@@ -6,6 +6,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 use super::real::Real;
+use super::started;
 use crate::slots::table;
 use crate::sys::raw;
 use libc::{
@@ -98,7 +99,7 @@ pub unsafe fn wait_now(
     unsafe {
         let passed_on = options & (libc::__WALL | libc::__WCLONE | libc::__WNOTHREAD);
         let ended = options & (libc::WUNTRACED | libc::WCONTINUED) | libc::WEXITED | passed_on;
-        if !has_changed(kind, id, ended) {
+        if started::is_own_child(pid) || !has_changed(kind, id, ended) {
             return None;
         }
         let rc = raw::syscall(
@@ -118,7 +119,8 @@ pub unsafe fn waitid_now(
 ) -> Option<c_int> {
     // SAFETY: the caller's own pointers; the look before leaves the child waitable.
     unsafe {
-        if !has_changed(kind, id, options) {
+        let pid = if kind == libc::P_PID { id as pid_t } else { -1 };
+        if started::is_own_child(pid) || !has_changed(kind, id, options) {
             return None;
         }
         let mut seen: siginfo_t = core::mem::zeroed();
@@ -184,6 +186,9 @@ pub unsafe fn try_join(thread: pthread_t, value: *mut *mut c_void) -> Option<c_i
     // SAFETY: libc's own functions of that type, with the caller's own arguments; the first
     // changes nothing unless the thread has ended, the second is the caller's own call.
     unsafe {
+        if started::is_own_thread(thread) {
+            return None;
+        }
         let attempt = core::mem::transmute::<usize, Join>(TRY_JOIN.address()?);
         let rc = attempt(thread, value);
         if rc == 0 {

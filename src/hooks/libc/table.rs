@@ -519,12 +519,6 @@ table! {
         fn lockf(fd: c_int, command: c_int, len: off_t) -> c_int, kernel = none, look = look::lock(fd, command == libc::F_LOCK);
         fn lockf64(fd: c_int, command: c_int, len: off_t) -> c_int, kernel = none, look = look::lock(fd, command == libc::F_LOCK);
     }
-    "spawn" {
-        fn posix_spawn(pid: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, args: *const *mut c_char, env: *const *mut c_char) -> c_int,
-            kernel = none, look = look::spawn(path), refused = |r| *r != 0;
-        fn posix_spawnp(pid: *mut pid_t, name: *const c_char, actions: *const c_void, attributes: *const c_void, args: *const *mut c_char, env: *const *mut c_char) -> c_int,
-            kernel = none, look = look::spawn(name), refused = |r| *r != 0;
-    }
     by {
         "file" fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, kernel = SYS_open,
             real => opened(Id::open, path, real);
@@ -548,6 +542,10 @@ table! {
             real => opened(Id::creat64, path, real);
         "file" fn opendir(path: *const c_char) -> *mut DIR, kernel = none,
             real => special::directory(Id::opendir, path, real);
+        "spawn" fn posix_spawn(pid: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, args: *const *mut c_char, env: *const *mut c_char) -> c_int,
+            kernel = none, real => special::spawned(Id::posix_spawn, pid, path, real);
+        "spawn" fn posix_spawnp(pid: *mut pid_t, name: *const c_char, actions: *const c_void, attributes: *const c_void, args: *const *mut c_char, env: *const *mut c_char) -> c_int,
+            kernel = none, real => special::spawned(Id::posix_spawnp, pid, name, real);
         "spawn" fn fork() -> pid_t, kernel = SYS_fork,
             real => special::forked(Id::fork, real);
         "net" fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int, kernel = SYS_accept,

@@ -4,7 +4,7 @@
 
 use super::{own_address, reals, Id, FUTEX_COMMAND};
 use crate::hooks::libc::look::{self, Look};
-use crate::hooks::libc::{births, descriptors, observe, reentry, start};
+use crate::hooks::libc::{births, descriptors, observe, reentry, start, started};
 use crate::hooks::tokio::Glance;
 use crate::slots::record::CallId;
 use crate::slots::slot::flag;
@@ -192,8 +192,30 @@ pub unsafe fn forked(id: Id, real: impl FnOnce() -> pid_t) -> pid_t {
     let look = look::spawn(core::ptr::null());
     let id = CallId(id as u16);
     observe::ended(slot, id, &look, seen, look::SUM_SPAWN, began, wall, child == -1);
+    started::child(slot, child);
     raw::set_errno(errno);
     child
+}
+
+/// Starting a program.
+#[inline(always)]
+pub unsafe fn spawned(
+    id: Id,
+    pid: *const pid_t,
+    program: *const libc::c_char,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(slot) = reentry::watched() else { return real() };
+    let look = look::spawn(program);
+    let seen = observe::glance();
+    // SAFETY: the caller's own call, which has filled `pid`, if there is one, on success.
+    unsafe {
+        let rc = observe::call(slot, seen, CallId(id as u16), look, real, || None, |rc| *rc != 0);
+        if rc == 0 && !pid.is_null() {
+            started::child(slot, *pid);
+        }
+        rc
+    }
 }
 
 /// `opendir`: timed, and the descriptor below the stream is a new one.
