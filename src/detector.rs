@@ -161,7 +161,7 @@ fn begin() -> Detector {
 
 /// Proves that interception and sampling work, without a runtime.
 fn prove(shared: &Shared) -> Capabilities {
-    shared.lock().warm();
+    shared.lock().look_for_tracer();
     let sampling = capture::handler::install(read_facts) && sample_self(shared);
     Capabilities {
         interception: calls::in_force(),

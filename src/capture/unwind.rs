@@ -58,6 +58,11 @@ impl Unwinder {
 
     /// The addresses of a sample, innermost first, and whether outer ones are missing.
     pub fn addresses(&mut self, sample: &Sample) -> (Vec<CodeAddress>, bool) {
+        self.innermost(sample, DEPTH * 4)
+    }
+
+    /// The same, and no more than `most`: in a build without optimisation a frame takes 50 µs.
+    pub fn innermost(&mut self, sample: &Sample, most: usize) -> (Vec<CodeAddress>, bool) {
         self.refresh();
         let registers = UnwindRegsX86_64::new(sample.ip, sample.sp, sample.bp);
         let stack = &sample.stack[..sample.stack_len];
@@ -82,7 +87,7 @@ impl Unwinder {
                 // The copy ends below the thread's first frames: they are nobody's code.
                 Err(_) => return (out, sample.cut),
             }
-            if out.len() >= DEPTH * 4 {
+            if out.len() >= most {
                 return (out, true);
             }
         }

@@ -131,14 +131,14 @@ impl Watch {
         }
     }
 
-    /// Unwinds once, so that the first real sample costs no more than others.
-    pub fn warm(&mut self) {
+    /// Looks whether a tracer is there from the start.
+    pub fn look_for_tracer(&mut self) {
         self.traced = schedstat::traced();
     }
 
     /// Whether a sample can be unwound: more than the frame it was taken in.
     pub fn try_unwind(&mut self, buffer: &Buffer) -> bool {
-        self.unwinder.addresses(&buffer.sample).0.len() > 1
+        self.unwinder.innermost(&buffer.sample, 3).0.len() > 1
     }
 
     /// Takes all finished records out of the queue.
