@@ -428,6 +428,15 @@ fn remember_runtime(slot: &'static Slot) {
     slot.set_runtime(facts.runtime, facts.flavor, facts.workers);
 }
 
+/// The facts; at a thread's or a driver's first wait tokio's own counts may spare the budget's.
+fn facts_at_first(first: bool) -> RawFacts {
+    if first && tokio::parking() {
+        tokio::facts_in_park()
+    } else {
+        tokio::facts_in_handler().0
+    }
+}
+
 #[inline(never)]
 fn asleep_in(slot: &'static Slot, seen: Glance) -> Sleep {
     if !slot.has(flag::RUNTIME) {
@@ -436,7 +445,7 @@ fn asleep_in(slot: &'static Slot, seen: Glance) -> Sleep {
         births::label(slot);
     }
     reentry::enter();
-    let (facts, _) = tokio::facts_in_handler();
+    let facts = facts_at_first(slot.launch() == 0);
     let sleep = match (facts.constrained, seen) {
         (true, Glance::NoTask) => match poll_facts(slot, seen) {
             Some(_) => Sleep::Poll,
@@ -505,7 +514,7 @@ fn learn(slot: &'static Slot, fd: i32) -> bool {
     if seen == Glance::Outside {
         return false;
     }
-    let (facts, _) = tokio::facts_in_handler();
+    let facts = facts_at_first(true);
     let pool = matches!(seen, Glance::Task(_)) && facts.worker_known && facts.worker == 0;
     if facts.constrained || pool {
         return false;
