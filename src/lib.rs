@@ -83,6 +83,8 @@
 //!
 //! # Reading a report
 //!
+//! The [`guide`] goes through a finding line by line, and on to levels, old findings and CI.
+//!
 //! [`report::model::Report`] is the judged result as plain data, [`evidence::Category`] the word in
 //! brackets of each finding, [`config::Limits`] what it was held against. What each category is, why
 //! it blocks and what to write instead stands in [`categories`].
@@ -119,6 +121,10 @@ mod verdict;
 pub mod report;
 #[doc(inline)]
 pub use report::pages as categories;
+
+#[cfg(any(doc, doctest))]
+#[doc = include_str!("../docs/guide.md")]
+pub mod guide {}
 
 mod known;
 
