@@ -17,7 +17,7 @@ use crate::slots::record::{Addresses, CallId, RawFacts};
 use crate::slots::{label, queue, table};
 use crate::symbolize::{Grounds, Package, Symbolizer};
 use crate::sys::{clock, output, schedstat};
-use crate::watchdog::thread::Shared;
+use crate::watchdog::thread::{Duties, Shared};
 use crate::watchdog::watch::{Announcement, Floors, Watch};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -138,9 +138,12 @@ fn begin() -> Detector {
     let capabilities = prove(&shared);
     let started = crate::watchdog::thread::start(
         shared.clone(),
-        births::learn_std_start,
-        start::serve,
-        announce,
+        Duties {
+            prepare: births::learn_std_start,
+            turn: start::serve,
+            announce,
+            enlist: births::is_ours,
+        },
     )
     .is_ok();
     births::settle();
@@ -668,8 +671,8 @@ pub fn style() -> crate::report::text::Style {
     })
 }
 
-/// Says that polls do not come back. Runs on the watchdog, which may take its time for names: the
-/// poll has been held for over a second already.
+/// Says that polls do not come back. Runs on a thread of its own, which may take its time for names:
+/// the poll has been held for over a second already.
 fn announce(announcements: Vec<Announcement>) {
     let Some(detector) = running() else { return };
     let mut state = lock(detector);

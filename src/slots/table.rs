@@ -73,16 +73,54 @@ pub fn unregister() {
 }
 
 /// Threads whose start routine is over, the latest ones: a thread may be waited for while it runs
-/// its last instructions, and when it has no slot any more. Each is a handle, shifted by 16, and
-/// the low bits of its number in the order of ends.
-static ENDED: [AtomicU64; 128] = [const { AtomicU64::new(0) }; 128];
+/// its last instructions, and when it has no slot any more. A handle picks its row, so that a birth
+/// looks at four cells and not at all; a fifth of one row takes the oldest one's place.
+///
+/// A cell is a handle, shifted by 16, and the low bits of the thread's number in the order of ends.
+/// Handles are addresses of 47 bits in steps of 64 (glibc aligns a thread's control block to that).
+static ENDED: [[AtomicU64; 4]; 32] = [const { [const { AtomicU64::new(0) }; 4] }; 32];
 static ENDS: AtomicU64 = AtomicU64::new(1);
+
+const NUMBER: u32 = 22;
+
+fn row_of(handle: usize) -> &'static [AtomicU64; 4] {
+    // Fibonacci hashing of the page; the top five bits.
+    &ENDED[((handle as u64 >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as usize]
+}
+
+fn is_of(cell: u64, handle: usize) -> bool {
+    cell >> NUMBER == (handle as u64) >> (NUMBER - 16)
+}
+
+/// How long ago this cell's thread ended, in ends; longest for an empty one and for this handle's
+/// former owner.
+fn age(cell: u64, handle: usize, n: u64) -> u64 {
+    if cell == 0 || is_of(cell, handle) {
+        return u64::MAX;
+    }
+    n.wrapping_sub(cell) & ((1 << NUMBER) - 1)
+}
 
 /// The thread's own code is over.
 pub fn ended(handle: usize) {
     let n = ENDS.fetch_add(1, Ordering::Relaxed);
-    // Release: what the thread did is before it.
-    ENDED[n as usize % ENDED.len()].store((handle as u64) << 16 | n & 0xffff, Ordering::Release);
+    let new = (handle as u64) << 16 | n & ((1 << NUMBER) - 1);
+    // Again where another thread took the same place meanwhile. Four are enough: one that finds no
+    // place is forgotten, and waiting for it is timed like any wait.
+    for _ in 0..4 {
+        let (mut place, mut oldest) = (&row_of(handle)[0], (0, 0));
+        for each in row_of(handle) {
+            let cell = each.load(Ordering::Relaxed);
+            let age = age(cell, handle, n);
+            if age > oldest.0 {
+                (place, oldest) = (each, (age, cell));
+            }
+        }
+        // Release: what the thread did is before it.
+        if place.compare_exchange(oldest.1, new, Ordering::Release, Ordering::Relaxed).is_ok() {
+            return;
+        }
+    }
 }
 
 /// How many threads have ended.
@@ -93,18 +131,18 @@ pub fn ends() -> u64 {
 /// A new thread has this handle. Whoever had it before ended when [`ends`] said `before`, or
 /// earlier; the new one may have ended as well.
 pub fn recycled(handle: usize, before: u64) {
-    for cell in &ENDED {
-        let entry = cell.load(Ordering::Relaxed);
-        let earlier = (entry as u16).wrapping_sub(before as u16) as i16 <= -1;
-        if entry >> 16 == handle as u64 && earlier {
-            let _ = cell.compare_exchange(entry, 0, Ordering::Relaxed, Ordering::Relaxed);
+    for place in row_of(handle) {
+        let cell = place.load(Ordering::Relaxed);
+        let earlier = (cell.wrapping_sub(before) << (64 - NUMBER)) as i64 <= -1;
+        if is_of(cell, handle) && earlier {
+            let _ = place.compare_exchange(cell, 0, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 }
 
 /// Whether the code of the thread with this handle is known to be over.
 pub fn has_ended(handle: usize) -> bool {
-    handle != 0 && ENDED.iter().any(|cell| cell.load(Ordering::Acquire) >> 16 == handle as u64)
+    handle != 0 && row_of(handle).iter().any(|cell| is_of(cell.load(Ordering::Acquire), handle))
 }
 
 /// A slot's number in the table.
@@ -211,5 +249,24 @@ mod tests {
         recycled(one, before);
         assert!(has_ended(one), "the new thread has ended before its creator went on");
         assert!(!has_ended(0));
+    }
+
+    #[test]
+    fn the_oldest_of_a_row_is_forgotten_first() {
+        // Beside any real thread's: above user space's addresses.
+        let of_a_row: Vec<usize> = (0..)
+            .map(|i| 0x8000_0000_0000 + i * 0x1000)
+            .filter(|&handle| std::ptr::eq(row_of(handle), &ENDED[7]))
+            .take(6)
+            .collect();
+        for &handle in &of_a_row[..4] {
+            ended(handle);
+        }
+        ended(of_a_row[3]);
+        assert!(of_a_row[1..4].iter().all(|&handle| has_ended(handle)), "one place a handle");
+        ended(of_a_row[4]);
+        ended(of_a_row[5]);
+        assert!(of_a_row[2..].iter().all(|&handle| has_ended(handle)));
+        assert!(!has_ended(of_a_row[0]) && !has_ended(of_a_row[1]));
     }
 }

@@ -30,7 +30,7 @@ impl Symbolizer {
         Symbolizer {
             root: origin::root(&grounds.packages),
             grounds,
-            modules: Modules::read(),
+            modules: Modules::default(),
             sources: Sources::default(),
             known: HashMap::new(),
         }
@@ -56,7 +56,7 @@ impl Symbolizer {
     fn look_up(&mut self, address: CodeAddress) -> Vec<Frame> {
         let at = address.lookup();
         if self.modules.path(at).is_none() {
-            // Loaded since.
+            // The first look, or loaded since.
             self.modules = Modules::read();
         }
         if let Some(name) = self.modules.system(at) {

@@ -8,7 +8,8 @@ use crate::ids::Nanos;
 use crate::slots::alarm;
 use crate::sys::{clock, signal, thread};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
 
 /// What the watchdog's thread and the front ends share.
 pub struct Shared {
@@ -33,7 +34,7 @@ impl Shared {
     }
 
     /// The memory, whatever happened to a thread that held it.
-    pub fn lock(&self) -> std::sync::MutexGuard<'_, Watch> {
+    pub fn lock(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -54,19 +55,26 @@ const QUIET: u32 = 16;
 /// The longest that a start waits for the new thread.
 const PATIENCE: Nanos = Nanos::from_millis(2000);
 
-/// Starts the thread and waits until `prepare` has run on it: what it learns is needed by the
-/// first thread that the program makes. `turn` runs before each of its looks; `announce` says what
-/// must be said while the program runs.
+/// What the watchdog does beside looking.
+#[derive(Clone, Copy)]
+pub struct Duties {
+    /// First on its thread, before [`start`] returns: what it learns is needed by the first thread
+    /// that the program makes.
+    pub prepare: fn(),
+    /// Before each look.
+    pub turn: fn(),
+    /// Says what must be said while the program runs.
+    pub announce: fn(Vec<Announcement>),
+    /// First on each other thread of ours.
+    pub enlist: fn(),
+}
+
+/// Starts the thread and waits until it has prepared itself.
 ///
 /// # Errors
 ///
 /// As the operating system refuses another thread.
-pub fn start(
-    shared: Arc<Shared>,
-    prepare: fn(),
-    turn: fn(),
-    announce: fn(Vec<Announcement>),
-) -> std::io::Result<()> {
+pub fn start(shared: Arc<Shared>, duties: Duties) -> std::io::Result<()> {
     // The new thread inherits the mask: it must not take part in the program's signals.
     let mask = signal::block_all();
     let begun = clock::now();
@@ -75,10 +83,10 @@ pub fn start(
         .name("stallhound".into())
         .stack_size(2 << 20)
         .spawn(move || {
-            prepare();
+            (duties.prepare)();
             theirs.ready.store(1, Ordering::Release);
             thread::wake(&theirs.ready);
-            run(&theirs, turn, announce);
+            run(&theirs, duties);
         })
         .map(drop);
     signal::restore(&mask);
@@ -89,12 +97,60 @@ pub fn start(
     Ok(())
 }
 
-fn run(shared: &Shared, turn: fn(), announce: fn(Vec<Announcement>)) {
+/// Says announcements on a thread of its own, one after the other: names cost a second in a build
+/// without optimisation, and all that time nobody would look at the poll that they are about.
+#[derive(Default)]
+struct Announcer {
+    unsaid: Arc<Mutex<Vec<Announcement>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Announcer {
+    fn unsaid(&self) -> MutexGuard<'_, Vec<Announcement>> {
+        self.unsaid.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Returns whether anything is left to be said that nobody is saying yet.
+    fn say(&mut self, more: Vec<Announcement>, duties: Duties) -> bool {
+        let waiting = {
+            let mut unsaid = self.unsaid();
+            unsaid.extend(more);
+            !unsaid.is_empty()
+        };
+        if !waiting {
+            return false;
+        }
+        if self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return true;
+        }
+        let unsaid = self.unsaid.clone();
+        let take = move || {
+            std::mem::take(&mut *unsaid.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        };
+        let theirs = take.clone();
+        // All signals are blocked here, and so on a thread that is made here.
+        self.thread = std::thread::Builder::new()
+            .name("stallhound-says".into())
+            .stack_size(2 << 20)
+            .spawn(move || {
+                (duties.enlist)();
+                (duties.announce)(theirs());
+            })
+            .ok();
+        if self.thread.is_none() {
+            (duties.announce)(take());
+        }
+        false
+    }
+}
+
+fn run(shared: &Shared, duties: Duties) {
+    let mut announcer = Announcer::default();
     let mut cadence = Cadence::new(cadence::tick(shared.lock().floors.busy), clock::now());
     let pause = AtomicU32::new(0);
     let mut quiet = 0u32;
     while !shared.stop.load(Ordering::Acquire) {
-        turn();
+        (duties.turn)();
         let rest = cadence.pause(clock::now());
         if rest.0 > 0 {
             thread::wait(&pause, 0, Some(rest));
@@ -109,8 +165,8 @@ fn run(shared: &Shared, turn: fn(), announce: fn(Vec<Announcement>)) {
             watch.announcements()
         };
         shared.looks.fetch_add(1, Ordering::Release);
-        if !said.is_empty() {
-            announce(said);
+        if announcer.say(said, duties) {
+            quiet = 0;
         }
         if quiet >= QUIET {
             // Say it first, look once more, then sleep: whoever unparks in between sees that we
@@ -131,5 +187,63 @@ fn run(shared: &Shared, turn: fn(), announce: fn(Vec<Announcement>)) {
             quiet = 0;
             cadence.resume(clock::now());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{KernelTid, ScopeId, ThreadNo};
+    use crate::slots::label::Label;
+    use crate::slots::record::RawFacts;
+    use std::sync::atomic::AtomicU64;
+    use std::time::{Duration, Instant};
+
+    /// How much has been said, in milliseconds held.
+    static SAID: AtomicU64 = AtomicU64::new(0);
+    static MAY_SAY: Mutex<()> = Mutex::new(());
+    static ENLISTED: AtomicU32 = AtomicU32::new(0);
+
+    fn about(held: u64) -> Vec<Announcement> {
+        let (scope, no, tid) = (ScopeId::PROCESS, ThreadNo(1), KernelTid(1));
+        let who = super::super::collect::who(scope, no, tid, Label::NONE, &RawFacts::default());
+        vec![Announcement { who, held: Nanos::from_millis(held), stack: None, call: None }]
+    }
+
+    #[test]
+    fn nobody_waits_for_an_announcement_and_none_is_lost() {
+        let duties = Duties {
+            prepare: || (),
+            turn: || (),
+            announce: |all| {
+                let _may = MAY_SAY.lock().unwrap();
+                for one in all {
+                    SAID.fetch_add(one.held.0 / 1_000_000, Ordering::SeqCst);
+                }
+            },
+            enlist: || {
+                ENLISTED.fetch_add(1, Ordering::SeqCst);
+            },
+        };
+        let mut announcer = Announcer::default();
+        assert!(!announcer.say(Vec::new(), duties), "nothing to be said");
+        let begun = Instant::now();
+        let in_time = || assert!(begun.elapsed() < Duration::from_secs(60), "it is never said");
+        let held_up = MAY_SAY.lock().unwrap();
+        assert!(!announcer.say(about(1000), duties));
+        while !announcer.unsaid().is_empty() {
+            in_time();
+            std::thread::yield_now();
+        }
+        assert!(announcer.say(about(2000), duties), "the first one is still being said");
+        assert!(announcer.say(Vec::new(), duties));
+        assert_eq!(SAID.load(Ordering::SeqCst), 0);
+        drop(held_up);
+        while announcer.say(Vec::new(), duties) || SAID.load(Ordering::SeqCst) < 3000 {
+            in_time();
+            std::thread::yield_now();
+        }
+        assert_eq!(SAID.load(Ordering::SeqCst), 3000);
+        assert_eq!(ENLISTED.load(Ordering::SeqCst), 2, "a thread for each");
     }
 }

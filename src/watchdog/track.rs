@@ -152,6 +152,12 @@ impl Hold {
         }
     }
 
+    /// CPU time between two samples: a tick, growing with the hold. Not with its wall time: on a busy
+    /// machine that would leave a large part of the CPU time behind the last sample.
+    pub fn gap(&self, tick: Nanos) -> CpuNanos {
+        CpuNanos(tick.0.max(self.cpu().0 / 20))
+    }
+
     /// Whether the hold is certainly one poll.
     pub fn is_proven(&self) -> bool {
         self.proven.is_some() || self.asleep.0 > 0
@@ -234,6 +240,23 @@ mod tests {
             taken,
             taken_in_all: taken as u32,
         }
+    }
+
+    #[test]
+    fn waiting_for_a_processor_makes_no_sample_rarer() {
+        let tick = Nanos::from_millis(4);
+        let begin = || {
+            let stack = raw(Vec::new(), false);
+            (Hold::begin(Label::NONE, seen(0, Some(100), 3), stack.clone(), Nanos::ZERO), stack)
+        };
+        let (mut quiet, stack) = begin();
+        quiet.extend(seen(200, Some(97), 0), stack, Relation::Same);
+        let (mut preempted, stack) = begin();
+        let late = Seen { at: Nanos::from_millis(2000), ..seen(200, Some(97), 0) };
+        preempted.extend(late, stack, Relation::Same);
+        assert_eq!(quiet.gap(tick), CpuNanos::from_millis(10));
+        assert_eq!(preempted.gap(tick), CpuNanos::from_millis(10));
+        assert_eq!(begin().0.gap(tick), CpuNanos::from_millis(4));
     }
 
     #[test]

@@ -374,10 +374,9 @@ impl Watch {
         if !in_runtime && t.strikes >= STRANGER {
             return false;
         }
-        // Enough of its own CPU time since it last parked, and since the last sample: two ticks
-        // before the first one, then one each, growing with the hold.
+        // Enough of its own CPU time since it last parked, and since the last sample.
         let gap = match &t.hold {
-            Some(hold) => tick.0.max(hold.wall().0 / 20),
+            Some(hold) => hold.gap(tick).0,
             None => (tick.0 * 2) << t.strikes,
         };
         if now.saturating_sub(t.since).0 >= tick.0 * 2

@@ -111,6 +111,13 @@ pub fn learn_std_start() {
     }
 }
 
+/// The calling thread is one of ours: not to be watched, and never a test's.
+pub fn is_ours() {
+    if let Some(slot) = table::own() {
+        slot.raise(flag::OURS);
+    }
+}
+
 /// `pthread_create`: registers the new thread at its birth.
 ///
 /// # Safety
