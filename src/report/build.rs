@@ -57,7 +57,7 @@ pub fn build(
     forget_tests(&mut groups, evidence.harness);
     let mut all = group(groups.into_iter().map(|(_, finding)| finding).collect());
     for finding in &mut all {
-        finish(finding, evidence, cores);
+        finish(finding, cores);
     }
     all.sort_by_key(|f| std::cmp::Reverse((f.level == Level::Deny, f.time.wall)));
     let (findings, notes): (Vec<_>, Vec<_>) = all.into_iter().partition(|f| f.level == Level::Deny);
@@ -390,7 +390,7 @@ fn times(n: u64) -> String {
 }
 
 /// Everything that is said about a finding once it is whole.
-fn finish(finding: &mut Finding, _evidence: &Evidence, cores: u32) {
+pub(super) fn finish(finding: &mut Finding, cores: u32) {
     let summed = finding.calls_in_poll.is_some();
     let event = Event {
         category: finding.category,
