@@ -55,6 +55,7 @@ impl Builder {
     /// # Panics
     ///
     /// If it is zero, which would fail every poll.
+    #[track_caller]
     pub fn threshold(mut self, threshold: Duration) -> Builder {
         assert!(!threshold.is_zero(), "a limit of zero would fail every poll");
         self.wishes.threshold = Some(threshold);
@@ -67,6 +68,7 @@ impl Builder {
     /// # Panics
     ///
     /// If it is zero, which would fail every poll.
+    #[track_caller]
     pub fn busy_threshold(mut self, threshold: Duration) -> Builder {
         assert!(!threshold.is_zero(), "a limit of zero would fail every poll");
         self.wishes.busy_threshold = Some(threshold);
