@@ -55,6 +55,7 @@ impl Builder {
     /// # Panics
     ///
     /// If it is zero, which would fail every poll.
+    #[track_caller]
     pub fn threshold(mut self, threshold: Duration) -> Builder {
         assert!(!threshold.is_zero(), "a limit of zero would fail every poll");
         self.wishes.threshold = Some(threshold);
@@ -67,14 +68,15 @@ impl Builder {
     /// # Panics
     ///
     /// If it is zero, which would fail every poll.
+    #[track_caller]
     pub fn busy_threshold(mut self, threshold: Duration) -> Builder {
         assert!(!threshold.is_zero(), "a limit of zero would fail every poll");
         self.wishes.busy_threshold = Some(threshold);
         self
     }
 
-    /// The highest level of whatever is found: with [`Level::Warn`] everything is a note, with
-    /// [`Level::Allow`] there is no report.
+    /// The highest level of whatever is found: with [`Level::Warn`] everything is a note, which is
+    /// said at the end of the run too; with [`Level::Allow`] there is no report.
     pub fn level(mut self, level: Level) -> Builder {
         self.wishes.level = Some(level);
         self
@@ -188,7 +190,7 @@ impl Watched {
     /// Inside of a runtime, as dropping a runtime there does.
     pub fn finish(mut self) -> Report {
         self.end();
-        self.open.take().map_or_else(Report::default, Open::close)
+        self.open.take().map_or_else(Report::default, Open::hand_out)
     }
 
     fn end(&mut self) {

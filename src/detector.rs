@@ -12,7 +12,7 @@ use crate::hooks::tokio as ask;
 use crate::ids::{CodeAddress, Nanos, ScopeId, ThreadNo};
 use crate::known::Run;
 use crate::report::build::Names;
-use crate::report::model::Report;
+use crate::report::model::{Finding, Report, BY_LEVEL};
 use crate::slots::record::{Addresses, CallId, RawFacts};
 use crate::slots::{label, queue, table};
 use crate::symbolize::{Grounds, Package, Symbolizer};
@@ -46,6 +46,8 @@ struct State {
     packages: Vec<Package>,
     /// Reports that could not fail their own test.
     deferred: Vec<Report>,
+    /// Reports that fail nothing and that nobody has seen.
+    kept: Vec<Report>,
     /// Arming went wrong in a way that must fail the process.
     broken: Vec<String>,
     symbolizer: Option<Symbolizer>,
@@ -520,6 +522,19 @@ impl Open {
         })
     }
 
+    /// As [`Open::close`], for a report that is handed out. Notes that would be findings if the
+    /// level were not `warn` are said at the end of the run too: whoever asks whether the report is
+    /// clean does not see them.
+    pub fn hand_out(self) -> Report {
+        let report = self.close();
+        let by_level = |note: &&Finding| note.reason.as_deref() == Some(BY_LEVEL);
+        let notes: Vec<Finding> = report.notes.iter().filter(by_level).cloned().collect();
+        if report.is_clean() && !notes.is_empty() {
+            unwatched(|| keep(Report { notes, ..Report::default() }));
+        }
+        report
+    }
+
     /// Ends the scope and judges what happened in it, with and without allowances.
     pub fn close_twice(self) -> (Report, Report) {
         let scope = self.scope;
@@ -564,6 +579,13 @@ impl Drop for Open {
 pub fn defer(report: Report) {
     if let Some(detector) = running() {
         lock(detector).deferred.push(report);
+    }
+}
+
+/// Keeps a report that fails nothing for the report at the end of the process.
+pub fn keep(report: Report) {
+    if let Some(detector) = running() {
+        lock(detector).kept.push(report);
     }
 }
 
@@ -616,6 +638,7 @@ fn at_exit(code: i32) -> i32 {
         if !bless {
             report.gone = state.ledger.gone(&run);
         }
+        crate::report::gather::gather(&mut report, std::mem::take(&mut state.kept), cores());
         let style = style();
         let mut text = crate::report::text::render(&report, &style);
         let mut failed = !report.is_clean() || known.failed;

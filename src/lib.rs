@@ -177,8 +177,8 @@ pub mod __private;
 /// - `off`: this test is not watched, also where [`watch_all!`] watches the others;
 /// - `stallhound = path`, where this package is renamed or re-exported: `stallhound = hound`.
 ///
-/// It expands to tokio's own attribute, so the user's package needs tokio with its feature
-/// `macros`, and tokio decides what the values of its arguments may be. The whole test is watched,
+/// It expands to tokio's own attribute, so the user's package needs tokio with its features
+/// `macros` and `rt` (`tokio = { version = "1", features = ["macros", "rt"] }`), and tokio decides what the values of its arguments may be. The whole test is watched,
 /// from the building of its runtime to its shutdown. It needs no [`watch_all!`] beside it. Where
 /// there is one, what the attribute does not say is as the line says; what a test finds fails that
 /// test, and not the process.

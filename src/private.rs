@@ -200,7 +200,9 @@ impl Scope {
     fn judge(&self, open: Open) -> Option<Failure> {
         let report = open.close();
         if self.settings.should_panic {
-            if !report.is_clean() {
+            if report.is_clean() {
+                detector::keep(report);
+            } else {
                 detector::defer(report);
             }
             return None;
@@ -208,14 +210,12 @@ impl Scope {
         if let Some(why) = detector::broken().filter(|_| self.settings.require) {
             return Some(Failure(format!("stallhound is required here, but: {why}")));
         }
-        let text = crate::report::text::render(&report, &detector::style());
         if report.is_clean() {
-            // Notes are for whoever looks at the output of a passing test.
-            if !text.is_empty() {
-                eprint!("{text}");
-            }
+            // The harness shows nobody what a passing test prints.
+            detector::keep(report);
             return None;
         }
+        let text = crate::report::text::render(&report, &detector::style());
         Some(Failure(text.trim_end().to_owned()))
     }
 }
@@ -262,7 +262,7 @@ impl Drop for Scope {
         detector::unwatched(|| {
             let report = open.close();
             if report.is_clean() {
-                return;
+                return detector::keep(report);
             }
             if self.settings.should_panic || !std::thread::panicking() {
                 // The panic makes this test pass; or there is none, since whoever ran the body gave

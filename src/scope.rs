@@ -46,9 +46,10 @@ impl Drop for Allowance {
 ///
 /// # Panics
 ///
-/// As `f` does.
+/// As `f` does, and if the reason is empty.
+#[track_caller]
 pub fn allow_blocking<R>(reason: &'static str, f: impl FnOnce() -> R) -> R {
-    let _ = reason;
+    demand(reason);
     let _allowed = Allowance::begin();
     f()
 }
@@ -74,10 +75,17 @@ pub fn allow_blocking<R>(reason: &'static str, f: impl FnOnce() -> R) -> R {
 ///
 /// # Panics
 ///
-/// As `future` does.
+/// As `future` does, and at once if the reason is empty.
+#[track_caller]
 pub fn allow_blocking_async<F: Future>(reason: &'static str, future: F) -> AllowBlocking<F> {
-    let _ = reason;
+    demand(reason);
     AllowBlocking { future }
+}
+
+/// Refuses an allowance that gives none, at the caller's line.
+#[track_caller]
+fn demand(reason: &'static str) {
+    assert!(!reason.trim().is_empty(), "the reason is empty: say why this may block");
 }
 
 pin_project! {

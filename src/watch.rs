@@ -20,7 +20,8 @@ use std::task::{Context, Poll};
 /// Nothing fails by itself: what becomes of the report is the caller's business. The settings are
 /// those of the test or process around it, else the defaults;
 /// [`Builder::watch`](crate::Builder::watch) takes others. Findings go into this report
-/// and no other. If the future is dropped before its end, its findings are reported at the end of
+/// and no other; notes that would be findings if the level were not `warn` are also said at the end
+/// of the run. If the future is dropped before its end, its findings are reported at the end of
 /// the process, which they fail.
 ///
 /// The beginning and the end of each poll are known, so that a poll which mixes work with tokio
@@ -85,7 +86,7 @@ impl<F: Future> Future for Watch<F> {
             let _in_poll = open.as_ref().and_then(Open::enter_poll);
             this.future.poll(cx)
         };
-        polled.map(|output| (output, open.take().map_or_else(Report::default, Open::close)))
+        polled.map(|output| (output, open.take().map_or_else(Report::default, Open::hand_out)))
     }
 }
 

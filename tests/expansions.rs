@@ -57,6 +57,18 @@ fn refuse_what_tokio_refuses() {
     assert_eq!(stderr.matches("\nerror").count(), REFUSED.len() + 1, "{stderr}");
 }
 
+#[test]
+fn without_tokios_macros_the_error_names_the_feature() {
+    let output = cargo_test("no-macros");
+    let (_, stderr) = texts(&output);
+    assert!(!output.status.success(), "{stderr}");
+    let message = "needs tokio with its feature `macros`, such as \
+                   `tokio = { version = \"1\", features = [\"macros\", \"rt\"] }`";
+    let first = stderr.find("\nerror").unwrap_or_else(|| panic!("{stderr}"));
+    let line = stderr[first + 1..].lines().next().unwrap_or_default();
+    assert!(line.contains(message), "{stderr}");
+}
+
 fn cargo_test(project: &str) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let project = root.join("fixtures/projects").join(project);

@@ -300,6 +300,41 @@ mod watch_a_runtime {
     }
 }
 
+/// Where a panic says that it is, and what it says.
+fn panic_of(f: impl FnOnce() + std::panic::UnwindSafe) -> (String, u32, String) {
+    use std::sync::Mutex;
+    thread_local!(static AT: Mutex<(String, u32)> = const { Mutex::new((String::new(), 0)) });
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if let Some(place) = info.location() {
+            AT.with(|at| *at.lock().unwrap() = (place.file().to_owned(), place.line()));
+        }
+        before(info);
+    }));
+    let panic = std::panic::catch_unwind(f).expect_err("a panic");
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    let (file, line) = AT.with(|at| at.lock().unwrap().clone());
+    (file, line, text)
+}
+
+#[test]
+fn what_is_refused_is_refused_at_the_callers_line() {
+    const EMPTY: &str = "the reason is empty: say why this may block";
+    const ZERO: &str = "a limit of zero would fail every poll";
+    type Case = (fn(), u32, &'static str);
+    let cases: [Case; 5] = [
+        (|| stallhound::allow_blocking("", || ()), line!(), EMPTY),
+        (|| stallhound::allow_blocking(" \n", || ()), line!(), EMPTY),
+        (|| drop(stallhound::allow_blocking_async("", async {})), line!(), EMPTY),
+        (|| drop(Detector::builder().threshold(Duration::ZERO)), line!(), ZERO),
+        (|| drop(Detector::builder().busy_threshold(Duration::ZERO)), line!(), ZERO),
+    ];
+    for (case, line, text) in cases {
+        assert_eq!(panic_of(case), (file!().to_owned(), line, text.to_owned()));
+    }
+}
+
 mod allow_async {
     use super::*;
     use stallhound::allow_blocking_async;

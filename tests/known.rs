@@ -10,12 +10,12 @@ use std::process::Stdio;
 /// The list that blessing the whole project writes, without its header.
 const LIST: &str = "\
 version 1
-c5c7c59d58063437 sleep known::in_an_inline_module at=src/lib.rs:39 call=clock_nanosleep by=tests/other,tests/shapes
+88df4027a467c84f sleep known::Nap::run at=src/lib.rs:51 call=clock_nanosleep by=tests/shapes
+9fcf1b50deab624d sleep known::inner::in_an_inline_module at=src/lib.rs:39 call=clock_nanosleep by=tests/other,tests/shapes
 bf552c924ffea0af dns known::looks_up at=src/lib.rs:57 call=getaddrinfo by=tests/shapes
 33be4529b64f779f sleep known::pause at=src/lib.rs:20 call=clock_nanosleep below=known::through_a_function by=tests/shapes
 1d2ddfcf96cb0de9 sleep known::plain at=src/lib.rs:10 call=clock_nanosleep by=lib/known,tests/other,tests/shapes
-79a605f6249b8958 sleep known::run at=src/lib.rs:51 call=clock_nanosleep by=tests/shapes
-53d1f9ff90f2b8bd disk known::store::save at=src/store.rs:9 call=fsync by=tests/shapes
+7129a08f347c3254 disk known::store::Store::save at=src/store.rs:9 call=fsync by=tests/shapes
 0b5987fe3775489a sleep known::through_a_block at=src/lib.rs:32 call=clock_nanosleep by=tests/shapes
 d4e52affc845940a sleep known::through_a_closure at=src/lib.rs:24 call=clock_nanosleep by=tests/shapes
 ";
@@ -109,8 +109,8 @@ fn blessed_findings_pass_as_one_line() {
         .says_not("error[")
         .says_not("note[")
         .says_not("gone");
-    // By the library's tests and by `tests/shapes.rs`; `tests/other.rs` speaks test by test.
-    assert_eq!(ran.stderr.matches("stallhound: ").count(), 2, "{ran}");
+    // By the library's tests, `tests/other.rs` and `tests/shapes.rs`, each at its end.
+    assert_eq!(ran.stderr.matches("stallhound: ").count(), 3, "{ran}");
 
     project.bless("").is_code(0).says_not("blessed:");
     let again = fs::metadata(project.0.join("stallhound.known")).unwrap().modified().unwrap();
@@ -166,6 +166,47 @@ fn new_ones_fail() {
         .says("├ also    stallhound.known knows 1 such line of this function; this is one more\n")
         .says("stallhound: 8 known findings (stallhound.known)\n");
     assert_eq!(ran.stderr.matches("error[").count(), 2, "{ran}");
+}
+
+#[test]
+fn a_known_function_hides_none_of_that_name_in_another_type_or_module() {
+    let project = Project::blessed("types");
+    let store = project.read("src/store.rs");
+    let others = "
+pub struct Other(pub File);
+impl Other {
+    pub async fn save(&mut self) -> io::Result<()> {
+        Ok(self.0.sync_all()?)
+    }
+}
+pub mod deep {
+    pub async fn save(file: super::File) {
+        file.sync_all().unwrap();
+    }
+}
+";
+    project.write("src/store.rs", &(store + others));
+    project.edit(
+        "tests/shapes.rs",
+        "let mut store = known::store::Store(file);\n",
+        "tokio::spawn(known::store::deep::save(file.try_clone().unwrap())).await.unwrap();\n    \
+         let mut store = known::store::Other(file);\n",
+    );
+    for profile in ["", "--release"] {
+        let ran = project.test(&format!("--test shapes {profile}"));
+        ran.is_code(101)
+            .says(" disk known::store::Other::save at=src/store.rs:17 call=fsync\n")
+            .says(" disk known::store::deep::save at=src/store.rs:22 call=fsync\n")
+            .says("stallhound: 7 known findings (stallhound.known)\n");
+        assert_eq!(ran.stderr.matches("error[").count(), 2, "{ran}");
+    }
+    project.bless("--test shapes").is_code(0);
+    let list = project.list();
+    for function in ["known::store::Other::save", "known::store::deep::save"] {
+        assert!(list.contains(&format!(" disk {function} at=src/store.rs:")), "{list}");
+    }
+    assert!(!list.contains("known::store::Store::save"), "it is gone: {list}");
+    project.test("--test shapes --release").is_code(0).says("9 known findings");
 }
 
 #[test]

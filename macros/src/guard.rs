@@ -42,11 +42,13 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// An async function: then it was not tokio's attribute.
+    /// An async function: then tokio's attribute was not there, or it was another one.
     fn after_tokio(&self, function: Function) -> Result<Function> {
         if function.is_async() {
-            let problem = "the attribute named by `crate` left this function async: \
-                           it is not tokio's `test`";
+            let problem = "tokio's own `test` did not take this function: `#[stallhound::test]` \
+                           needs tokio with its feature `macros`, such as \
+                           `tokio = { version = \"1\", features = [\"macros\", \"rt\"] }` under \
+                           [dev-dependencies]; if it has that, `crate` names another package";
             return Err(Error::new(function.signature.fn_token.span, problem));
         }
         Ok(self.wrap(function))

@@ -26,7 +26,8 @@ pub struct Sightings {
     found: BTreeMap<Key, Entry>,
     /// What is not gone.
     met: BTreeSet<Key>,
-    /// Something had no line, and so perhaps not its own function's name: anything may be that.
+    /// Something had no line, or no source, and so perhaps not its own function's whole name:
+    /// anything may be that.
     unnamed: bool,
 }
 
@@ -56,6 +57,20 @@ fn is_countable(category: Category) -> bool {
     matches!(category, Category::Sleep | Category::Dns | Category::Disk)
 }
 
+/// Whether a finding's line could be read, and with it the types and modules around it. Where it
+/// could not, they may be missing from its function's name.
+fn has_source(finding: &Finding) -> bool {
+    finding.place.as_ref().is_some_and(|place| place.source.is_some())
+}
+
+/// Whether a name is what is left of `whole` without some of its modules and types.
+fn is_rest_of(name: &str, whole: &str) -> bool {
+    let mut parts = whole.split("::");
+    let same_end = name.rsplit("::").next() == whole.rsplit("::").next();
+    let same_begin = name.split("::").next() == whole.split("::").next();
+    same_begin && same_end && name.split("::").all(|part| parts.any(|p| p == part))
+}
+
 impl Sightings {
     /// Remembers a report's findings.
     pub fn note(&mut self, report: &Report) {
@@ -70,7 +85,7 @@ impl Sightings {
             }
         }
         for finding in report.findings.iter().chain(&report.notes) {
-            self.unnamed |= finding.place.is_none() || finding.path.is_empty();
+            self.unnamed |= !has_source(finding) || finding.path.is_empty();
             for kind in &finding.kinds {
                 self.met.extend(finding.path.iter().map(|f| Key::new(f, kind.category)));
             }
@@ -138,6 +153,12 @@ impl List {
         // One kind of call at the line is enough: which of them had to wait is chance.
         let mut found: Vec<&Key> =
             kinds().filter_map(|category| get(Key::new(function, category))).collect();
+        if found.is_empty() && !has_source(finding) {
+            let rest = |key: &&Key| {
+                kinds().any(|c| c == key.category) && is_rest_of(function, &key.function)
+            };
+            found.extend(self.entries.keys().filter(rest));
+        }
         if found.is_empty() {
             for category in kinds().filter(|c| is_hold(*c)) {
                 found.extend(finding.path.iter().filter_map(|f| get(Key::new(f, category))));

@@ -76,7 +76,7 @@ fn finding(category: Category, path: &[&str], line: u32) -> Finding {
     Finding {
         kinds: vec![Kind { category, calls: vec!["call"] }],
         path: path.iter().map(|f| (*f).to_owned()).collect(),
-        place: Some(Place { file, line, column: None, source: None }),
+        place: Some(Place { file, line, column: None, source: Some("call();".into()) }),
         ..Finding::blank(category)
     }
 }
@@ -264,6 +264,36 @@ fn a_frame_that_optimisation_dropped() {
     assert_eq!((report.findings.len(), report.known.len()), (0, 1));
     assert_eq!(list.gone(&seen_in(&without), &optimised), Vec::<String>::new());
     assert_eq!(list.gone(&seen_in(&Report::default()), &optimised).len(), 1);
+}
+
+#[test]
+fn types_may_be_missing_where_the_source_is() {
+    let list = blessed(&[(&one(Category::Sleep, &["app::web::A::get"], 3), "tests/a", true)]);
+    let at = |function: &str| one(Category::Sleep, &[function], 3);
+    let without_source = |function: &str| {
+        let mut report = at(function);
+        report.findings[0].place.as_mut().unwrap().source = None;
+        report
+    };
+    for (function, fails, fails_without) in [
+        ("app::web::A::get", 0, 0),
+        ("app::web::get", 1, 0),
+        ("app::get", 1, 0),
+        ("app::web::B::get", 1, 1),
+        ("app::web::A::set", 1, 1),
+        ("other::web::get", 1, 1),
+        ("get", 1, 1),
+    ] {
+        assert_eq!(failing(&list, &at(function), "tests/a"), fails, "{function}");
+        assert_eq!(
+            failing(&list, &without_source(function), "tests/a"),
+            fails_without,
+            "{function}"
+        );
+    }
+    let run = run("tests/a", true);
+    assert_eq!(list.gone(&seen_in(&at("app::web::get")), &run).len(), 1);
+    assert_eq!(list.gone(&seen_in(&without_source("app::web::get")), &run).len(), 0);
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub fn build(
     forget_tests(&mut groups, evidence.harness);
     let mut all = group(groups.into_iter().map(|(_, finding)| finding).collect());
     for finding in &mut all {
-        finish(finding, evidence, cores);
+        finish(finding, cores);
     }
     all.sort_by_key(|f| std::cmp::Reverse((f.level == Level::Deny, f.time.wall)));
     let (findings, notes): (Vec<_>, Vec<_>) = all.into_iter().partition(|f| f.level == Level::Deny);
@@ -330,12 +330,21 @@ fn merge(mut members: Vec<Finding>) -> Finding {
             .filter(|m| m.category == category)
             .fold((0, Nanos::ZERO), |(n, t), m| (n + m.count, t + m.total))
     };
-    // The kind that took the longest in all, and of it the longest occurrence.
+    // The kind that took the longest in all, and of it the longest occurrence. Which of several
+    // that asked for the same, or took as many milliseconds, was the longest is chance, and what is
+    // said of its runtime must not go by it: then the one of the most workers speaks.
+    let length = |m: &Finding| m.requested.unwrap_or(Nanos(m.time.wall.0 / 1_000_000 * 1_000_000));
     let leader = members
         .iter()
         .enumerate()
-        .max_by_key(|(_, m)| (by_kind(&members, m.category).1, m.time.wall))
+        .max_by_key(|(_, m)| {
+            let total = by_kind(&members, m.category).1;
+            (total, length(m), m.workers, std::cmp::Reverse(m.runtime), m.time.wall)
+        })
         .map_or(0, |(i, _)| i);
+    let kind = members[leader].category;
+    let longest = members.iter().filter(|m| m.category == kind && m.calls_in_poll.is_none());
+    let longest = longest.map(|m| m.time).max_by_key(|time| time.wall).unwrap_or_default();
     let tests: BTreeSet<String> = members.iter().flat_map(|m| m.tests.clone()).collect();
     let kinds: BTreeSet<Category> = members.iter().map(|m| m.category).collect();
     let category = members[leader].category;
@@ -362,6 +371,9 @@ fn merge(mut members: Vec<Finding>) -> Finding {
         .collect();
     kinds.sort_by_key(|kind| kind.category != category);
     let mut finding = members.swap_remove(leader);
+    if finding.calls_in_poll.is_none() {
+        finding.time = longest;
+    }
     finding.kinds = kinds;
     finding.tests = tests.into_iter().collect();
     finding.count = count;
@@ -378,7 +390,7 @@ fn times(n: u64) -> String {
 }
 
 /// Everything that is said about a finding once it is whole.
-fn finish(finding: &mut Finding, _evidence: &Evidence, cores: u32) {
+pub(super) fn finish(finding: &mut Finding, cores: u32) {
     let summed = finding.calls_in_poll.is_some();
     let event = Event {
         category: finding.category,
@@ -429,4 +441,39 @@ fn cost(finding: &Finding, cores: u32) -> Option<String> {
         units::time(held),
         units::rate(rate)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::WorkerIndex;
+
+    #[test]
+    fn which_runtime_speaks_does_not_go_by_microseconds() {
+        let sleep = |workers: u32, micros: u64, requested: Option<u64>| {
+            let wall = Nanos(micros * 1000);
+            Finding {
+                time: TimeSplit { wall, ..TimeSplit::default() },
+                total: wall,
+                requested: requested.map(Nanos::from_millis),
+                workers,
+                worker: Some(WorkerIndex(workers - 1)),
+                ..Finding::blank(Category::Sleep)
+            }
+        };
+        for requested in [Some(100), None] {
+            for longer in [1, 4] {
+                let took = |workers| 100_080 + if workers == longer { 700 } else { 0 };
+                for order in [[1, 4], [4, 1]] {
+                    let members = order.map(|n| sleep(n, took(n), requested)).to_vec();
+                    let merged = merge(members);
+                    assert_eq!((merged.workers, merged.worker), (4, Some(WorkerIndex(3))));
+                    assert_eq!(merged.time.wall, Nanos(100_780_000), "the longest, whosever");
+                    assert_eq!(merged.count, 2);
+                }
+            }
+        }
+        let merged = merge(vec![sleep(1, 250_000, Some(250)), sleep(4, 100_000, Some(100))]);
+        assert_eq!((merged.workers, merged.requested), (1, Some(Nanos::from_millis(250))));
+    }
 }

@@ -1,6 +1,7 @@
 //! From judged evidence to bytes: [`model`] is the plain result, the other modules render it.
 pub mod allow;
 pub mod build;
+pub mod gather;
 pub mod hints;
 pub mod hot;
 #[cfg(test)]

@@ -195,9 +195,9 @@ pub struct Finding {
     /// What was called at the line, by kind. Its own category comes first.
     pub kinds: Vec<Kind>,
     /// The functions by which it is known again, innermost first: those of this workspace, or,
-    /// where there are none, the dependency's. Package, modules and function, as the files have
-    /// them: without types, closures, generic arguments, lines or folders, and so the same in
-    /// every build. Empty where there is no such name.
+    /// where there are none, the dependency's. Package, modules, type and function, as the source
+    /// has them: without closures, generic arguments, lines or folders, and so the same in every
+    /// build. Empty where there is no such name.
     pub path: Vec<String>,
     /// Its source line as it is to be written so that it is allowed, where that is one line.
     pub allow: Option<String>,

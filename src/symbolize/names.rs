@@ -144,6 +144,46 @@ pub fn modules_in(readable: &str) -> String {
         .join("::")
 }
 
+/// The type that a method's path names: `Zip` of `<app::export::Zip<T> as app::Pack>::go`, of
+/// `app::export::Zip<T>::go` and of `app::<impl app::export::Zip>::go`.
+pub fn type_in(readable: &str) -> Option<&str> {
+    let mut path = parts(readable);
+    path.pop();
+    path.into_iter().rev().find_map(|part| match part.strip_prefix('<') {
+        Some(inner) => named_type(inner.strip_suffix('>').unwrap_or(inner)),
+        None => part.starts_with(|c: char| c.is_uppercase()).then(|| without_generics(part)),
+    })
+}
+
+fn named_type(inner: &str) -> Option<&str> {
+    let inner = match inner.strip_prefix("impl ") {
+        Some(rest) => outside(rest, " for ").map_or(rest, |at| &rest[at + 5..]),
+        None => outside(inner, " as ").map_or(inner, |at| &inner[..at]),
+    };
+    let mut of = inner.trim_start_matches(['&', '*', ' ']);
+    for word in ["mut ", "const ", "dyn "] {
+        of = of.strip_prefix(word).unwrap_or(of);
+    }
+    let path = of.split(['<', ' ', '+']).next()?;
+    let name = path.rsplit("::").next()?;
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (is_name && !name.is_empty()).then_some(name)
+}
+
+/// Where `word` stands outside of any angle brackets.
+fn outside(text: &str, word: &str) -> Option<usize> {
+    let mut depth = 0i32;
+    text.char_indices().find_map(|(at, c)| {
+        match c {
+            '<' | '(' | '[' => depth += 1,
+            '>' if text[..at].ends_with('-') => {}
+            '>' | ')' | ']' => depth -= 1,
+            _ => {}
+        }
+        (depth == 0 && text[at..].starts_with(word)).then_some(at)
+    })
+}
+
 /// The first part of a function's path, looking through `<A as B>` and `<impl B for A>`.
 pub fn crate_of(symbol: &str) -> Option<&str> {
     let inner = symbol.trim_start_matches(['<', '&', '*', '(', '[']);
@@ -250,6 +290,26 @@ mod tests {
             if function.is_some() && !name.ends_with("<u8>") {
                 assert_eq!(modules_in(name), modules, "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn types_in_names() {
+        for (name, of) in [
+            ("app::handlers::slow", None),
+            ("app::export::Zip<T>::go", Some("Zip")),
+            ("<app::export::Zip<T>>::go", Some("Zip")),
+            ("<app::export::Zip<a::T> as app::Pack<b::U>>::go", Some("Zip")),
+            ("<&mut app::export::Zip as core::fmt::Debug>::fmt", Some("Zip")),
+            ("app::_::<impl app::Tr for app::m::U>::go", Some("U")),
+            ("app::handlers::<impl app::types::A>::get", Some("A")),
+            ("app::A::get::inner", Some("A")),
+            ("<u8 as app::Ext>::go", Some("u8")),
+            ("<[T] as app::Ext>::go", None),
+            ("app::handlers::{impl#3}::go", None),
+            ("go", None),
+        ] {
+            assert_eq!(type_in(name), of, "{name}");
         }
     }
 

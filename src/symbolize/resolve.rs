@@ -138,15 +138,17 @@ impl Symbolizer {
             .join("::")
     }
 
-    /// A function as every build names it: package and module by the file, and the function's bare
-    /// name. Types and inline modules are left out, since line tables do not have them.
+    /// A function as every build names it: package and module by the file, then the modules and
+    /// the type that its source says it is in, and the function's bare name. Where the source is
+    /// not at hand, the build's own name has to do, which line tables do not have.
     pub fn plain_function(&mut self, frame: &Frame) -> Option<String> {
         let function = names::bare(&frame.function)?;
+        let packages = &self.grounds.packages;
+        let path = frame.file.as_deref().and_then(|file| origin::absolute(file, packages));
         let home = match (&frame.origin, frame.file.as_deref()) {
             (Origin::Workspace { .. }, Some(file)) => {
-                let path = origin::absolute(file, &self.grounds.packages);
                 let path = path.as_deref().unwrap_or(Path::new(file));
-                origin::home(path, &frame.symbol, &self.grounds.packages)
+                origin::home(path, &frame.symbol, packages)
             }
             (Origin::Dependency { name, .. }, Some(file)) => {
                 [name.replace('-', "_"), names::module_of(file)].join("::")
@@ -154,8 +156,20 @@ impl Symbolizer {
             // All there is to go by is the name.
             _ => names::modules_in(&frame.function),
         };
-        let parts = home.split("::").chain([function]).filter(|p| !p.is_empty());
-        Some(parts.collect::<Vec<_>>().join("::"))
+        let by_source = path
+            .zip(frame.line)
+            .and_then(|(path, line)| self.sources.home_at(&path, line, function));
+        let (home, inner) = match (by_source, names::type_in(&frame.function)) {
+            (Some(inner), _) => (home, inner),
+            (None, Some(of)) => (home, vec![of.to_owned()]),
+            (None, None) => {
+                let modules = names::modules_in(&frame.function);
+                let deeper = modules.strip_prefix(&home).is_some_and(|rest| rest.starts_with("::"));
+                (if deeper { modules } else { home }, Vec::new())
+            }
+        };
+        let parts = home.split("::").chain(inner.iter().map(String::as_str)).chain([function]);
+        Some(parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("::"))
     }
 
     fn is_test_code(&mut self, frame: &Frame, path: Option<&Path>) -> bool {

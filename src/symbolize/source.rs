@@ -20,6 +20,32 @@ struct File {
     lines: Vec<String>,
     regions: Vec<Region>,
     functions: Vec<(String, Region)>,
+    homes: Vec<Home>,
+}
+
+/// A block that gives the functions in it their name's middle.
+#[derive(Debug)]
+struct Home {
+    kind: HomeKind,
+    /// `None`: of a type that has no name, or one that only a macro knows.
+    name: Option<String>,
+    region: Region,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HomeKind {
+    Module,
+    /// `impl` or `trait`.
+    Type,
+}
+
+/// What a source file is made of.
+#[derive(Debug, Default)]
+struct Items {
+    /// Items that exist for tests only.
+    tests: Vec<Region>,
+    functions: Vec<(String, Region)>,
+    homes: Vec<Home>,
 }
 
 /// Lines of an item that exists for tests only, first and last, counted from 1.
@@ -33,8 +59,9 @@ impl Sources {
         if !self.files.contains_key(path) {
             let file = std::fs::read(path).ok().map(|bytes| {
                 let text = String::from_utf8_lossy(&bytes);
-                let (regions, functions) = items(&text);
-                File { lines: text.lines().map(str::to_owned).collect(), regions, functions }
+                let Items { tests, functions, homes } = items(&text);
+                let lines = text.lines().map(str::to_owned).collect();
+                File { lines, regions: tests, functions, homes }
             });
             self.files.insert(path.to_owned(), file);
         }
@@ -48,8 +75,26 @@ impl Sources {
 
     /// The name of the innermost function whose text a line belongs to.
     pub fn function_at(&mut self, path: &Path, line: u32) -> Option<String> {
-        let around = self.file(path)?.functions.iter().filter(|(_, r)| (r.0..=r.1).contains(&line));
-        around.min_by_key(|(_, r)| r.1 - r.0).map(|(name, _)| name.clone())
+        Some(innermost(&self.file(path)?.functions, line)?.0.clone())
+    }
+
+    /// What stands between a file's module and the function at a line: modules with a body, and
+    /// the type whose `impl` it is in, or the trait. `None`: another function, or none, is there.
+    pub fn home_at(&mut self, path: &Path, line: u32, function: &str) -> Option<Vec<String>> {
+        let file = self.file(path)?;
+        let (_, own) = innermost(&file.functions, line).filter(|f| f.0 == function)?;
+        let around = |kind: HomeKind| {
+            let mut around: Vec<&Home> = file
+                .homes
+                .iter()
+                .filter(|h| h.kind == kind && h.region.0 <= own.0 && own.1 <= h.region.1)
+                .collect();
+            around.sort_by_key(|h| std::cmp::Reverse(h.region.1 - h.region.0));
+            around
+        };
+        let modules = around(HomeKind::Module).into_iter().map(|h| h.name.clone());
+        let of = around(HomeKind::Type).pop().map(|h| h.name.clone());
+        modules.chain(of).collect()
     }
 
     /// Whether a line is test code; `None` if the file cannot be read.
@@ -83,6 +128,11 @@ impl Sources {
         }
         false
     }
+}
+
+fn innermost(functions: &[(String, Region)], line: u32) -> Option<&(String, Region)> {
+    let around = functions.iter().filter(|(_, r)| (r.0..=r.1).contains(&line));
+    around.min_by_key(|(_, r)| r.1 - r.0)
 }
 
 /// Whether a file lies in the `tests` or `benches` folder of a package.
@@ -131,11 +181,14 @@ fn is_test_attribute(text: &str) -> bool {
     path != "cfg_attr" && path.rsplit("::").next().is_some_and(|last| last.contains("test"))
 }
 
-/// The items of a source text that exist for tests only, and its functions.
-fn items(text: &str) -> (Vec<Region>, Vec<(String, Region)>) {
+/// The items of a source text.
+fn items(text: &str) -> Items {
     let mut scan = Scan { text: text.as_bytes(), at: 0, line: 1 };
     let mut regions = Vec::new();
     let mut functions = Vec::new();
+    let mut homes = Vec::new();
+    // Homes whose end is not reached, as below.
+    let mut inside: Vec<(i32, HomeKind, Option<String>, u32, bool)> = Vec::new();
     // Functions whose end is not reached: depth outside of them, name, first line, body opened.
     let mut running: Vec<(i32, String, u32, bool)> = Vec::new();
     // Items whose end is not reached: depth outside of them, first line, whether a body opened.
@@ -155,8 +208,20 @@ fn items(text: &str) -> (Vec<Region>, Vec<(String, Region)>) {
             Token::Function { name, line } => {
                 running.push((depth, String::from_utf8_lossy(name).into_owned(), line, false));
             }
+            // In a signature it is no item: `-> impl Future`.
+            Token::Home { .. } if running.last().is_some_and(|f| !f.3) => {}
+            Token::Home { kind, name, line, end } => {
+                inside.push((depth, kind, name, line, false));
+                // Braces in its head are not its body.
+                while scan.at < end {
+                    scan.step();
+                }
+            }
             Token::Open(brace) => {
                 if brace {
+                    if let Some(home) = inside.last_mut().filter(|h| h.0 == depth) {
+                        home.4 = true;
+                    }
                     if let Some(function) = running.last_mut().filter(|f| f.0 == depth) {
                         function.3 = true;
                     }
@@ -173,6 +238,10 @@ fn items(text: &str) -> (Vec<Region>, Vec<(String, Region)>) {
                     let (_, name, first, _) = running.pop().expect("just looked at");
                     functions.push((name, (first, scan.line)));
                 }
+                while inside.last().is_some_and(|h| h.0 > depth || (h.0 == depth && h.4 && brace)) {
+                    let (_, kind, name, first, _) = inside.pop().expect("just looked at");
+                    homes.push(Home { kind, name, region: (first, scan.line) });
+                }
                 while let Some(item) = open.last().copied() {
                     let ended = item.0 > depth || (item.0 == depth && item.2 && brace);
                     if !ended {
@@ -187,6 +256,9 @@ fn items(text: &str) -> (Vec<Region>, Vec<(String, Region)>) {
                 while running.last().is_some_and(|f| f.0 == depth && !f.3) {
                     running.pop();
                 }
+                while inside.last().is_some_and(|h| h.0 == depth && !h.4) {
+                    inside.pop();
+                }
                 if let Some(item) = open.last().copied().filter(|o| o.0 == depth && !o.2) {
                     open.pop();
                     regions.push((item.1, scan.line));
@@ -195,7 +267,7 @@ fn items(text: &str) -> (Vec<Region>, Vec<(String, Region)>) {
         }
     }
     regions.extend(open.into_iter().map(|item| (item.1, u32::MAX)));
-    (regions, functions)
+    Items { tests: regions, functions, homes }
 }
 
 enum Token<'t> {
@@ -212,6 +284,78 @@ enum Token<'t> {
         name: &'t [u8],
         line: u32,
     },
+    Home {
+        kind: HomeKind,
+        name: Option<String>,
+        line: u32,
+        /// Where its head ends.
+        end: usize,
+    },
+}
+
+/// The name of the type that an `impl` is for, by what stands between the word and the brace:
+/// `<T: Copy> Pack for a::Zip<T> where T: Send` is `Zip`. `None` for what has no name, and where a
+/// macro's argument stands.
+fn implemented(head: &str) -> Option<String> {
+    // Where words stand outside of any brackets.
+    let mut depth = 0i32;
+    let (mut begin, mut end) = (0, head.len());
+    for (at, c) in head.char_indices() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' if head[..at].ends_with(['-', '=']) => {}
+            '>' | ')' | ']' | '}' => {
+                depth -= 1;
+                if depth == 0 && begin == 0 && head.trim_start().starts_with('<') {
+                    begin = at + 1;
+                }
+            }
+            c if c.is_whitespace() && depth == 0 => {
+                let rest = &head[at + 1..];
+                let word = |word: &str| {
+                    rest.strip_prefix(word)
+                        .is_some_and(|after| after.starts_with(char::is_whitespace))
+                };
+                if word("for") {
+                    begin = at + 4;
+                } else if word("where") {
+                    end = at;
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut of = head.get(begin..end)?.trim();
+    loop {
+        let next = of.trim_start_matches(['&', '*', '!', '(']).trim_start();
+        let next = match next.strip_prefix('\'') {
+            Some(lifetime) => {
+                lifetime.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_')
+            }
+            None => next,
+        };
+        let next =
+            ["mut ", "const ", "dyn "].iter().find_map(|w| next.strip_prefix(w)).unwrap_or(next);
+        let next = next.trim_start();
+        if next == of {
+            break;
+        }
+        of = next;
+    }
+    let path = of.split(['<', ' ', '+', ')', ',']).next()?;
+    let name = path.rsplit("::").next()?.trim().trim_start_matches("r#");
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (is_name && !name.is_empty()).then(|| name.to_owned())
+}
+
+fn named<'t>(word: &[u8], name: &'t [u8], line: u32) -> Token<'t> {
+    let text = || Some(String::from_utf8_lossy(name).into_owned());
+    match word {
+        b"fn" => Token::Function { name, line },
+        b"mod" => Token::Home { kind: HomeKind::Module, name: text(), line, end: 0 },
+        _ => Token::Home { kind: HomeKind::Type, name: text(), line, end: 0 },
+    }
 }
 
 /// Walks over Rust source, past comments and literals.
@@ -240,14 +384,24 @@ impl<'t> Scan<'t> {
             }
             if self.peek(0).is_ascii_alphabetic() || self.peek(0) == b'_' {
                 let line = self.line;
-                if self.word() == b"fn" {
-                    while self.peek(0).is_ascii_whitespace() {
-                        self.step();
+                let word = self.word();
+                match word {
+                    b"fn" | b"mod" | b"trait" => {
+                        while self.peek(0).is_ascii_whitespace() {
+                            self.step();
+                        }
+                        let name = self.word();
+                        if !name.is_empty() {
+                            return Some(named(word, name, line));
+                        }
                     }
-                    let name = self.word();
-                    if !name.is_empty() {
-                        return Some(Token::Function { name, line });
+                    b"impl" => {
+                        let head = self.head();
+                        let name = implemented(&String::from_utf8_lossy(head));
+                        let end = self.at + head.len();
+                        return Some(Token::Home { kind: HomeKind::Type, name, line, end });
                     }
+                    _ => {}
                 }
                 continue;
             }
@@ -281,6 +435,27 @@ impl<'t> Scan<'t> {
             self.at += 1;
         }
         &self.text[begin..self.at]
+    }
+
+    /// What stands before the next brace or semicolon outside of any other brackets. Nothing is
+    /// taken: it may be a signature and no head of an `impl`.
+    fn head(&self) -> &'t [u8] {
+        let mut ahead = Scan { text: self.text, at: self.at, line: 0 };
+        let mut depth = 0i32;
+        while ahead.at < ahead.text.len() {
+            if ahead.skip_literal() {
+                continue;
+            }
+            match ahead.peek(0) {
+                b'{' | b';' if depth <= 0 => break,
+                b'<' | b'(' | b'[' | b'{' => depth += 1,
+                b'>' if matches!(ahead.text[ahead.at - 1], b'-' | b'=') => {}
+                b'>' | b')' | b']' | b'}' => depth -= 1,
+                _ => {}
+            }
+            ahead.at += 1;
+        }
+        &self.text[self.at..ahead.at.min(self.text.len())]
     }
 
     fn attribute(&mut self, inner: bool) -> Token<'t> {
@@ -412,7 +587,7 @@ mod tests {
     use super::*;
 
     fn lines_of(text: &str) -> Vec<u32> {
-        let (regions, _) = items(text);
+        let regions = items(text).tests;
         (1..=text.lines().count() as u32)
             .filter(|l| regions.iter().any(|(a, b)| (*a..=*b).contains(l)))
             .collect()
@@ -470,16 +645,63 @@ mod tests {
     fn functions_are_found_by_line() {
         let text = "pub async fn outer<F: Fn(u8) -> u8>(f: F)\nwhere\n  F: Copy,\n{\n  fn inner(c: fn(u8) -> u8) { go(); }\n  \
                     let x: fn(u8);\n  more();\n}\ntrait T { fn declared(&self); fn given(&self) {\n } }\nstatic S: u8 = 1;\n";
-        let functions = items(text).1;
-        let at = |line: u32| {
-            let around = functions.iter().filter(|(_, r)| (r.0..=r.1).contains(&line));
-            around.min_by_key(|(_, r)| r.1 - r.0).map(|(n, _)| n.as_str())
-        };
+        let functions = items(text).functions;
+        let at = |line: u32| innermost(&functions, line).map(|(name, _)| name.as_str());
         assert_eq!(at(5), Some("inner"));
         assert_eq!(at(7), Some("outer"));
         assert_eq!(at(3), Some("outer"));
         assert_eq!(at(9), Some("given"));
         assert_eq!(at(11), None);
+    }
+
+    #[test]
+    fn functions_have_homes() {
+        let text = "fn free() { go(); }
+mod outer {
+    pub mod inner {
+        pub fn f() -> impl Fn(u8) -> u8 { |x| x }
+    }
+    mod elsewhere;
+    impl super::A { fn get(&self) { } }
+}
+impl<'a, T: Copy + Fn(u8) -> u8> Job for &'a mut crate::x::B<T, { 3 }>
+where
+    T: Send,
+{
+    async fn get(self) -> impl Sized {
+        fn nested() { go(); }
+        let done = async { 1 };
+        done.await
+    }
+}
+trait C { fn declared(&self, f: impl Fn()); fn get(&self) { } }
+macro_rules! of { ($t:ty) => { impl D for $t { fn get(&self) { } } } }
+impl<T> D for [T] { fn get(&self) { } }
+impl D for dyn Send + Sync { fn get(&self) { } }
+impl D for (A, A) { fn get(&self) { } }
+fn last(x: impl Into<u8>) { }
+";
+        let path = std::env::temp_dir().join(format!("stallhound-homes-{}.rs", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        let mut sources = Sources::default();
+        for (line, function, home) in [
+            (1, "free", Some("")),
+            (4, "f", Some("outer::inner")),
+            (7, "get", Some("outer::A")),
+            (13, "get", Some("B")),
+            (14, "nested", Some("B")),
+            (16, "get", Some("B")),
+            (16, "nested", None),
+            (19, "get", Some("C")),
+            (20, "get", None),
+            (21, "get", None),
+            (22, "get", Some("Send")),
+            (24, "last", Some("")),
+        ] {
+            let found = sources.home_at(&path, line, function).map(|parts| parts.join("::"));
+            assert_eq!(found.as_deref(), home, "line {line}");
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
@@ -517,6 +739,10 @@ mod tests {
             "\\",
             "ü",
             "fn a",
+            "impl A for",
+            "mod m",
+            "<",
+            ">",
             "[",
             "]",
             "#[",
@@ -529,7 +755,7 @@ mod tests {
                 random ^= random << 17;
                 text.push_str(pieces[(random % pieces.len() as u64) as usize]);
             }
-            for (first, last) in items(&text).0 {
+            for (first, last) in items(&text).tests {
                 assert!(first >= 1 && last >= first, "{text:?}");
             }
         }

@@ -26,6 +26,8 @@ struct Key {
     constrained: bool,
     in_task: bool,
     worker: Option<bool>,
+    /// Of the runtime: what is said of it must not go by which call took a moment longer.
+    workers: u32,
     addresses: Vec<CodeAddress>,
 }
 
@@ -96,7 +98,7 @@ impl Collected {
                     certain: record.certain,
                 }),
                 count: record.summed as u64,
-                excused: record.waited,
+                excused: record.waited.min(record.wall),
                 ..evidence
             };
             // Later records of the same poll say all that earlier ones said.
@@ -110,6 +112,7 @@ impl Collected {
             constrained: record.facts.constrained,
             in_task: record.facts.task != 0,
             worker: record.facts.worker_known.then_some(record.facts.worker != 0),
+            workers: record.facts.workers,
             addresses: evidence.stack.addresses.clone(),
         };
         if let Some(known) = self.calls.get_mut(&key) {

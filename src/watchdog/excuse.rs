@@ -7,6 +7,9 @@
 //!
 //! Who writes to a pipe or gives a file lock back wakes nobody that way. There the run-queue waits
 //! of all other threads of this process are subtracted: too much rather than too little.
+//!
+//! These are totals, of which nobody knows how far they overlap: holders that wait one after the
+//! other do not, so they are added up. What comes out is bounded by the wait itself.
 #![forbid(unsafe_code)]
 
 use crate::ids::{KernelTid, Nanos, ThreadNo};
@@ -63,8 +66,8 @@ impl Wait {
         self.stalled += stalled;
     }
 
-    /// The time of the wait that does not count, up to now.
-    pub fn excused(&self) -> Nanos {
+    /// The time of the wait that does not count, of the `wall` that it lasted until now.
+    pub fn excused(&self, wall: Nanos) -> Nanos {
         let slots = table::used();
         let others = self
             .others
@@ -79,7 +82,8 @@ impl Wait {
             .fold(Nanos::ZERO, |a, b| a + b);
         let own = schedstat::of(self.own)
             .map_or(Nanos::ZERO, |s| s.waited.saturating_sub(self.own_waited));
-        self.noticed.saturating_sub(self.since) + others + own + self.stalled
+        let parts = [self.noticed.saturating_sub(self.since), others, own, self.stalled];
+        parts.into_iter().fold(Nanos::ZERO, |a, b| a + b).min(wall)
     }
 }
 
@@ -108,14 +112,36 @@ pub struct Closed {
 impl Closed {
     const KEPT: usize = 256;
 
-    pub fn add(&mut self, wait: &Wait) {
+    pub fn add(&mut self, wait: &Wait, now: Nanos) {
         if self.recent.len() == Self::KEPT {
             self.recent.pop_front();
         }
-        self.recent.push_back((wait.thread, wait.since, wait.excused()));
+        let excused = wait.excused(now.saturating_sub(wait.since));
+        self.recent.push_back((wait.thread, wait.since, excused));
     }
 
     pub fn excused(&self, thread: ThreadNo, since: Nanos) -> Option<Nanos> {
         self.recent.iter().find(|w| w.0 == thread && w.1 == since).map(|w| w.2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::thread;
+
+    #[test]
+    fn a_wait_excuses_no_more_than_itself() {
+        let (began, noticed) = (Nanos::from_millis(100), Nanos::from_millis(104));
+        let own = thread::own_tid();
+        let mut wait = Wait::notice(ThreadNo(1), own, began, noticed, For::Nobody);
+        wait.stall(Nanos::from_millis(5000));
+        for wall in [0, 3, 200] {
+            let wall = Nanos::from_millis(wall);
+            assert_eq!(wait.excused(wall), wall);
+        }
+        let mut closed = Closed::default();
+        closed.add(&wait, Nanos::from_millis(300));
+        assert_eq!(closed.excused(ThreadNo(1), began), Some(Nanos::from_millis(200)));
     }
 }

@@ -176,6 +176,16 @@ impl Hold {
         self.stacks.iter().max_by_key(|(_, n)| **n).map(|(s, _)| s)
     }
 
+    /// The part of the hold in which the machine kept the thread from running. Its run statistics
+    /// are read when the hold is closed, which may be long after its last sample, and a stall is
+    /// most often the same time once more: it is the longer of the two, and no more than the hold
+    /// has left beside what it spent on a processor.
+    fn excused(&self, waited_now: Nanos, cpu: CpuNanos, wall: Nanos) -> Nanos {
+        let waited = waited_now.saturating_sub(self.waited_before);
+        let left = wall.saturating_sub(Nanos(cpu.0));
+        Nanos(waited.0.max(self.stalled.0).min(left.0))
+    }
+
     /// What is known of it, as evidence. With a probable link in it, the longest run without one
     /// speaks alone if that is proof enough for `busy_limit`.
     pub fn evidence(
@@ -205,7 +215,7 @@ impl Hold {
             max: Nanos(wall.0.max(self.asleep.0)),
             cpu,
             asleep: self.asleep,
-            excused: waited_now.saturating_sub(self.waited_before) + self.stalled,
+            excused: self.excused(waited_now, cpu, wall),
             in_calls: self.in_calls,
             samples: self
                 .stacks
@@ -302,6 +312,29 @@ mod tests {
         assert_eq!(hold(&[Same; 3]).identity, Identity::Probably);
         assert_eq!(hold(&[Same; 4]).identity, Identity::Same);
         assert_eq!(hold(&[Same; 4]).cpu, CpuNanos::from_millis(16));
+    }
+
+    #[test]
+    fn what_is_excused_lies_within_the_hold() {
+        let waiting = |waited_now: u64, stalled: u64| {
+            let begun = Seen { cpu: CpuNanos::from_millis(0), ..seen(0, Some(128), 1) };
+            let stack = RawStack::default();
+            let mut hold = Hold::begin(Label::NONE, begun, stack, Nanos::from_millis(7));
+            for n in 1..=5 {
+                let next = Seen { cpu: CpuNanos::from_millis(10 * n), ..seen(12 * n, Some(9), 0) };
+                hold.extend(next, RawStack::default(), Relation::Same);
+            }
+            hold.stalled = Nanos::from_millis(stalled);
+            let now = Nanos::from_millis(waited_now);
+            let e = hold.evidence(ThreadNo(1), KernelTid(1), now, Nanos::from_millis(20), false);
+            assert_eq!((e.max, e.cpu), (Nanos::from_millis(60), CpuNanos::from_millis(50)));
+            e.excused
+        };
+        assert_eq!(waiting(7, 0), Nanos::ZERO);
+        assert_eq!(waiting(12, 0), Nanos::from_millis(5));
+        assert_eq!(waiting(12, 8), Nanos::from_millis(8), "the same time, seen twice");
+        assert_eq!(waiting(5000, 0), Nanos::from_millis(10), "most of it after the hold");
+        assert_eq!(waiting(12, 5000), Nanos::from_millis(10));
     }
 
     #[test]

@@ -157,10 +157,10 @@ impl Watch {
     /// never saw proves nothing.
     fn excuse(&self, thread: ThreadNo, since: Nanos, wall: Nanos) -> Nanos {
         if let Some(wait) = self.waits.iter().find(|w| w.is(thread, since)) {
-            return Nanos(wait.excused().0.min(wall.0));
+            return wait.excused(wall);
         }
         match self.closed.excused(thread, since) {
-            Some(excused) => Nanos(excused.0.min(wall.0)),
+            Some(excused) => excused.min(wall),
             None => wall,
         }
     }
@@ -184,12 +184,12 @@ impl Watch {
         for (i, slot) in slots.iter().enumerate() {
             active |= self.look_at(i, slot, look, tick);
         }
-        self.settle_waits(slots);
+        self.settle_waits(slots, look.now);
         active
     }
 
     /// Ends the waits that are over.
-    fn settle_waits(&mut self, slots: &[Slot]) {
+    fn settle_waits(&mut self, slots: &[Slot], now: Nanos) {
         let closed = &mut self.closed;
         self.waits.retain(|wait| {
             let on = slots.iter().any(|s| {
@@ -197,7 +197,7 @@ impl Watch {
                 s.tid().is_some() && is_timed(inside) && wait.is(s.no(), since)
             });
             if !on {
-                closed.add(wait);
+                closed.add(wait, now);
             }
             on
         });

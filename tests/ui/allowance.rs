@@ -13,5 +13,6 @@ stallhound::allowance! { below = store::take, allow(file), reason = "no quotes" 
 stallhound::allowance! { below = "store::take", allow(file), warn(sync), reason = "both" }
 stallhound::allowance! { path = "store::take", allow(file), reason = "no such part" }
 stallhound::allowance! { below = "store::take", allow(), reason = "no word" }
+stallhound::allowance! { below = "store::take", allow(file), reason = " \t" }
 
 fn main() {}
