@@ -95,8 +95,9 @@ fn blessed_findings_pass_as_one_line() {
         .test("--test shapes")
         .is_code(101)
         .says("8 findings in 8 of 8 tests")
-        .says("├ allow   stallhound::allow_blocking(\"why it may block\", || std::thread::sleep(NAP));\n")
-        .says("allow_blocking(\"why it may block\", || self.0.sync_all())?;\n")
+        .says("├ allow   stallhound::allowance! { below = \"known::plain\", allow(sleep), reason = \"why it may block\" }\n")
+        .says("       An `allowance!` goes into the test code")
+        .says_not("allow_blocking")
         .says("└ known   1d2ddfcf96cb0de9 sleep known::plain at=src/lib.rs:10 call=clock_nanosleep\n")
         .says("error: 8 findings. `STALLHOUND=warn` reports without failing; `STALLHOUND=bless`");
     project.bless("").is_code(0).says("stallhound.known has 8 lines now, 6 added, 0 removed");
@@ -118,6 +119,34 @@ fn blessed_findings_pass_as_one_line() {
     let files = fs::read_dir(&project.0).unwrap().map(|e| e.unwrap().file_name());
     let left: Vec<_> = files.filter(|f| f.to_string_lossy().starts_with(".stall")).collect();
     assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[test]
+fn what_is_printed_to_be_pasted_works() {
+    let of_the_test =
+        "    std::thread::sleep(std::time::Duration::from_millis(\"20 ms?\".len() as u64 * 5));\n";
+    for profile in ["", "--release"] {
+        let project = Project::new("pasted");
+        let text = project.read("tests/shapes.rs");
+        project.write(
+            "tests/shapes.rs",
+            &format!(
+                "{text}\n#[tokio::test]\nasync fn of_its_own() {{\n    tokio::spawn(nap()).await.unwrap();\n}}\n\n\
+                 async fn nap() {{\n{of_the_test}}}\n"
+            ),
+        );
+        let ran = project.test(&format!("--test shapes {profile}"));
+        ran.is_code(101).says("9 findings in 9 of 9 tests");
+        let lines = ran.stderr.lines().filter_map(|l| Some(l.split_once(" allow   ")?.1));
+        let (declared, wrapped): (Vec<&str>, Vec<&str>) =
+            lines.partition(|l| l.starts_with("stallhound::allowance!"));
+        assert_eq!((declared.len(), wrapped.len()), (8, 1), "{ran}");
+        let armed = "stallhound::watch_all!();\n";
+        project.edit("tests/shapes.rs", armed, &format!("{armed}{}\n", declared.join("\n")));
+        project.edit("tests/shapes.rs", of_the_test, &format!("    {}\n", wrapped[0]));
+        let ran = project.test(&format!("--test shapes {profile}"));
+        ran.is_code(0).says("9 passed").says_not("stallhound:");
+    }
 }
 
 #[test]

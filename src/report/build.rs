@@ -396,8 +396,7 @@ fn finish(finding: &mut Finding, _evidence: &Evidence, cores: u32) {
     };
     let (headline, help) = (hints::headline(&event), hints::help(&event));
     finding.headline = headline;
-    finding.allow =
-        finding.place.as_ref().and_then(|p| super::allow::wrapped(p.source.as_deref()?, p.column));
+    finding.allow = super::allow::text(finding);
     finding.help = help;
     finding.cost = cost(finding, cores);
     if finding.context == Context::RootLoop {

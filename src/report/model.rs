@@ -199,7 +199,8 @@ pub struct Finding {
     /// them: without types, closures, generic arguments, lines or folders, and so the same in
     /// every build. Empty where there is no such name.
     pub path: Vec<String>,
-    /// Its source line as it is to be written so that it is allowed, where that is one line.
+    /// What is to be written so that it is allowed. Of test code its source line, where that is one
+    /// line; of other code an [`allowance!`](macro@crate::allowance), which goes beside the tests.
     pub allow: Option<String>,
     /// Its line for the list of known findings (`stallhound.known`).
     pub known_line: Option<String>,

@@ -2,6 +2,7 @@
 //! facts below, nothing twice.
 #![forbid(unsafe_code)]
 
+use super::allow;
 use super::model::{Finding, Place, Report};
 use super::units::{count, time};
 use crate::evidence::{Category, Frame, Origin};
@@ -119,15 +120,11 @@ pub fn render(report: &Report, style: &Style) -> String {
             "\n{}: {n}. `STALLHOUND=warn` reports without failing; `STALLHOUND=bless` puts what is found on the list of known findings",
             style.paint(RED, "error"),
         );
-        let in_library = |f: &Finding| {
-            f.allow.is_some()
-                && f.user_frame()
-                    .is_some_and(|f| f.origin == Origin::Workspace { test_code: false })
-        };
-        if report.findings.iter().any(in_library) {
+        let declared = |f: &Finding| f.allow.as_deref().is_some_and(allow::is_declaration);
+        if report.findings.iter().any(declared) {
             out.push_str(
-                "       Code that is not for tests can only name `stallhound` where the package has it \
-                 under [dependencies]\n",
+                "       An `allowance!` goes into the test code, once for each test binary: under \
+                 `watch_all!`, say\n",
             );
         }
     }
