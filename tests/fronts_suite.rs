@@ -128,9 +128,10 @@ fn tests_at_once_are_each_judged_by_their_own_settings() {
         if guilty {
             names_the_guilty(output, name);
         } else if name.starts_with("noted") {
-            let note = "note[sleep]: a task slept on its worker for 30 ms";
-            assert_eq!(output.matches("note[").count(), 1, "{name}: {output}");
-            assert!(output.contains(note) && output.contains("level is warn"), "{name}: {output}");
+            let found = "warning[sleep]: a task slept on its worker for 30 ms";
+            assert_eq!(output.matches("warning[").count(), 1, "{name}: {output}");
+            assert!(output.contains(found), "{name}: {output}");
+            assert!(output.contains("1 finding; it does not fail: level = warn ("), "{output}");
         } else {
             assert!(!output.contains("stallhound"), "{name}: {output}");
         }

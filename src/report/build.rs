@@ -412,8 +412,7 @@ fn cost(finding: &Finding, cores: u32) -> Option<String> {
         _ => wall,
     };
     if held < Nanos::from_millis(1) {
-        return Some("short here; it waits as long as the other side takes in production".into())
-            .filter(|_| finding.category != Category::Busy);
+        return hints::short_here(finding.category).map(str::to_owned);
     }
     let busy = finding.category == Category::Busy;
     let (workers, what) = match (finding.workers, busy) {

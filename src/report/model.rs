@@ -303,6 +303,11 @@ impl Finding {
         }
     }
 
+    /// It is a note only because the settings say `level = warn`.
+    pub fn is_spared(&self) -> bool {
+        self.reason.as_deref() == Some(BY_LEVEL)
+    }
+
     /// By what it is known again; `None` where nothing in the stack has a name to go by.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         self.path.first().map(|function| Fingerprint::of(self.category, function))
