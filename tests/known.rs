@@ -95,8 +95,9 @@ fn blessed_findings_pass_as_one_line() {
         .test("--test shapes")
         .is_code(101)
         .says("8 findings in 8 of 8 tests")
-        .says("├ allow   stallhound::allow_blocking(\"why it may block\", || std::thread::sleep(NAP));\n")
-        .says("allow_blocking(\"why it may block\", || self.0.sync_all())?;\n")
+        .says("├ allow   stallhound::allowance! { below = \"known::plain\", allow(sleep), reason = \"why it may block\" }\n")
+        .says("       An `allowance!` goes into the test code")
+        .says_not("allow_blocking")
         .says("└ known   1d2ddfcf96cb0de9 sleep known::plain at=src/lib.rs:10 call=clock_nanosleep\n")
         .says("error: 8 findings. `STALLHOUND=warn` reports without failing; `STALLHOUND=bless`");
     project.bless("").is_code(0).says("stallhound.known has 8 lines now, 6 added, 0 removed");
@@ -118,6 +119,34 @@ fn blessed_findings_pass_as_one_line() {
     let files = fs::read_dir(&project.0).unwrap().map(|e| e.unwrap().file_name());
     let left: Vec<_> = files.filter(|f| f.to_string_lossy().starts_with(".stall")).collect();
     assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[test]
+fn what_is_printed_to_be_pasted_works() {
+    let of_the_test =
+        "    std::thread::sleep(std::time::Duration::from_millis(\"20 ms?\".len() as u64 * 5));\n";
+    for profile in ["", "--release"] {
+        let project = Project::new("pasted");
+        let text = project.read("tests/shapes.rs");
+        project.write(
+            "tests/shapes.rs",
+            &format!(
+                "{text}\n#[tokio::test]\nasync fn of_its_own() {{\n    tokio::spawn(nap()).await.unwrap();\n}}\n\n\
+                 async fn nap() {{\n{of_the_test}}}\n"
+            ),
+        );
+        let ran = project.test(&format!("--test shapes {profile}"));
+        ran.is_code(101).says("9 findings in 9 of 9 tests");
+        let lines = ran.stderr.lines().filter_map(|l| Some(l.split_once(" allow   ")?.1));
+        let (declared, wrapped): (Vec<&str>, Vec<&str>) =
+            lines.partition(|l| l.starts_with("stallhound::allowance!"));
+        assert_eq!((declared.len(), wrapped.len()), (8, 1), "{ran}");
+        let armed = "stallhound::watch_all!();\n";
+        project.edit("tests/shapes.rs", armed, &format!("{armed}{}\n", declared.join("\n")));
+        project.edit("tests/shapes.rs", of_the_test, &format!("    {}\n", wrapped[0]));
+        let ran = project.test(&format!("--test shapes {profile}"));
+        ran.is_code(0).says("9 passed").says_not("stallhound:");
+    }
 }
 
 #[test]
@@ -277,14 +306,21 @@ fn attributes_and_levels_go_by_the_list_too() {
     // `level = warn` says everything and fails nothing, known or not.
     project.edit("tests/shapes.rs", "watch_all!()", "watch_all!(level = warn)");
     let ran = project.test("--test shapes");
-    ran.is_code(0).says("stallhound: no findings, 8 notes").says_not("error[");
-    assert_eq!(ran.stderr.matches("note[sleep]").count(), 6, "{ran}");
-    assert_eq!(ran.stderr.matches("note[disk]").count(), 1, "{ran}");
-    assert_eq!(ran.stderr.matches("note[dns]").count(), 1, "{ran}");
+    ran.is_code(0)
+        .says("stallhound: 8 findings in 8 of 8 tests; none fails: level = warn (")
+        .says("warning: 8 findings, which pass only because the level is warn. `STALLHOUND=deny`")
+        .says_not("error[");
+    for (category, times) in [("sleep", 6), ("disk", 1), ("dns", 1)] {
+        let found = ran.stderr.matches(&format!("warning[{category}]")).count();
+        assert_eq!(found, times, "{category}: {ran}");
+    }
+    for line in [" help    ", " known   ", " allow   "] {
+        assert_eq!(ran.stderr.matches(line).count(), 8, "{line}: {ran}");
+    }
     // What would fail without it is what is blessed, so that it can go.
     project.bless("--test shapes").is_code(0).says("8 lines now, 8 added");
     let ran = project.test("--test shapes");
-    ran.is_code(0).says("stallhound: 8 known findings (stallhound.known)\n").says_not("note[");
+    ran.is_code(0).says("stallhound: 8 known findings (stallhound.known)\n").says_not("warning[");
     let ran = project.cargo("deny", "test --test shapes");
     ran.is_code(0).says("stallhound: 8 known findings (stallhound.known)\n");
 }

@@ -105,7 +105,7 @@ fn off_and_warn_fail_nothing() {
     for value in ["off", "warn"] {
         let ran = run(cargo("suite", &["test", "--test", "guilty"]).env("STALLHOUND", value));
         ran.is_code(0);
-        let noted = ran.stderr.contains("note[sleep]");
+        let noted = ran.stderr.contains("warning[sleep]");
         assert_eq!(noted, value == "warn", "{ran}");
         let ran = run(cargo("suite", &["test", "--test", "attributes"]).env("STALLHOUND", value));
         ran.is_code(0).says("5 passed");

@@ -408,8 +408,7 @@ pub(super) fn finish(finding: &mut Finding, cores: u32) {
     };
     let (headline, help) = (hints::headline(&event), hints::help(&event));
     finding.headline = headline;
-    finding.allow =
-        finding.place.as_ref().and_then(|p| super::allow::wrapped(p.source.as_deref()?, p.column));
+    finding.allow = super::allow::text(finding);
     finding.help = help;
     finding.cost = cost(finding, cores);
     if finding.context == Context::RootLoop {
@@ -425,8 +424,7 @@ fn cost(finding: &Finding, cores: u32) -> Option<String> {
         _ => wall,
     };
     if held < Nanos::from_millis(1) {
-        return Some("short here; it waits as long as the other side takes in production".into())
-            .filter(|_| finding.category != Category::Busy);
+        return hints::short_here(finding.category).map(str::to_owned);
     }
     let busy = finding.category == Category::Busy;
     let (workers, what) = match (finding.workers, busy) {

@@ -120,6 +120,25 @@ pub fn help(e: &Event<'_>) -> String {
     hint.map_or_else(String::new, |h| h.text.replace("{time}", &duration(e.time)))
 }
 
+/// What is to be said of a call that took less than a millisecond here, instead of what it costs.
+/// `None` where the time is the program's own doing and the same everywhere.
+pub fn short_here(category: Category) -> Option<&'static str> {
+    Some(match category {
+        Category::Net => "short here; in production it waits as long as the other side takes",
+        Category::Dns => "short here; in production it waits as long as the name servers take",
+        Category::IoWait => "short here; it waits as long as nothing is ready",
+        Category::Process => "short here; it waits as long as the child runs",
+        Category::Join => "short here; it waits as long as the other thread runs",
+        Category::Disk => {
+            "short here; it takes what the disk takes: milliseconds on many, more under load"
+        }
+        Category::File => "short here; it takes what the disk takes, and more under load",
+        Category::Sync | Category::FileLock => "short here; it waits as long as the lock is held",
+        Category::Pipe | Category::Stdio => "short here; it waits as long as the other end takes",
+        Category::Sleep | Category::Spawn | Category::Busy | Category::Raw => return None,
+    })
+}
+
 /// A duration as people write it in code.
 fn duration(t: Nanos) -> String {
     let ms = (t.0 as f64 / 1e6).round() as u64;
@@ -167,6 +186,18 @@ mod tests {
             let text = line(category, None, 50, "app::f");
             let last = page(category).hints.last().expect("a line").text;
             assert_eq!(text, last.replace("{time}", "Duration::from_millis(50)"), "{category:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_waited_for_is_what_the_call_waits_for() {
+        let others = [Category::Net, Category::Pipe, Category::Stdio];
+        for category in Category::ALL {
+            let text = short_here(category).unwrap_or_default();
+            let other = text.contains("other side") || text.contains("other end");
+            assert_eq!(other, others.contains(&category), "{category:?}: {text}");
+            let disk = [Category::Disk, Category::File].contains(&category);
+            assert_eq!(text.contains("disk"), disk, "{category:?}: {text}");
         }
     }
 

@@ -4,7 +4,7 @@
 use super::build::{build, Names};
 use super::model::Report;
 use super::text::{hold_line, render, Style};
-use crate::config::Limits;
+use crate::config::{Level, Limits};
 use crate::evidence::*;
 use crate::ids::*;
 
@@ -319,6 +319,51 @@ fn of_all_kinds_at_once() {
 fn of_notes_only_and_of_nothing() {
     look("notes", &report(&evidence(vec![looked_up_in_the_test(), locked()], vec![])).to_string());
     assert_eq!(report(&evidence(vec![], vec![])).to_string(), "");
+}
+
+/// Less than a millisecond: no rate can be told, but what decides the time elsewhere.
+#[test]
+fn of_calls_that_were_short_here() {
+    let brief = |category, function| CallEvidence {
+        max: Nanos(400_000),
+        total: Nanos(400_000),
+        cpu: None,
+        ..call(category, function, who(Some(21), "saves"), &[SAVE, POLL, STD_THREAD], 1)
+    };
+    for (category, function, cost) in [
+        (Category::Disk, "fsync", "it takes what the disk takes: milliseconds on many"),
+        (Category::Net, "connect", "in production it waits as long as the other side takes"),
+        (Category::Join, "pthread_join", "it waits as long as the other thread runs"),
+    ] {
+        let text = report(&evidence(vec![brief(category, function)], vec![])).to_string();
+        assert!(text.contains(&format!("├ cost    short here; {cost}")), "{text}");
+    }
+}
+
+#[test]
+fn of_findings_that_fail_nothing() {
+    let mut limits = Limits::default_for(true);
+    limits.cap = Level::Warn;
+    let calls = || vec![slept(), flushed(), locked()];
+    let warned = build(&evidence(calls(), vec![]), &mut Made, &|_| limits.clone(), 2);
+    look("spared", &warned.to_string());
+    let coloured = render(&warned, &Style { colour: true, ..Style::plain() });
+    assert!(coloured.contains("\x1b[1;33mwarning[sleep]") && !coloured.contains("1;31m"));
+
+    // Runtimes have levels of their own.
+    let mut mixed = evidence(calls(), vec![]);
+    mixed.calls[1].who.scope = ScopeId(9);
+    let of = |scope| match scope {
+        ScopeId(9) => limits.clone(),
+        _ => Limits::default_for(true),
+    };
+    let text = build(&mixed, &mut Made, &of, 2).to_string();
+    let (first, last) = (text.lines().next().unwrap(), text.lines().rev().nth(1).unwrap());
+    assert!(
+        first.contains("2 findings in 2 of 14 tests; 1 of them does not fail: level = warn ("),
+        "{text}"
+    );
+    assert!(last.starts_with("error: 1 finding fails, and 1 not (level = warn). "), "{text}");
 }
 
 #[test]

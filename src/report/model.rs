@@ -199,7 +199,8 @@ pub struct Finding {
     /// has them: without closures, generic arguments, lines or folders, and so the same in every
     /// build. Empty where there is no such name.
     pub path: Vec<String>,
-    /// Its source line as it is to be written so that it is allowed, where that is one line.
+    /// What is to be written so that it is allowed. Of test code its source line, where that is one
+    /// line; of other code an [`allowance!`](macro@crate::allowance), which goes beside the tests.
     pub allow: Option<String>,
     /// Its line for the list of known findings (`stallhound.known`).
     pub known_line: Option<String>,
@@ -300,6 +301,11 @@ impl Finding {
             allow: None,
             known_line: None,
         }
+    }
+
+    /// It is a note only because the settings say `level = warn`.
+    pub fn is_spared(&self) -> bool {
+        self.reason.as_deref() == Some(BY_LEVEL)
     }
 
     /// By what it is known again; `None` where nothing in the stack has a name to go by.

@@ -2,11 +2,13 @@
 //! facts below, nothing twice.
 #![forbid(unsafe_code)]
 
+use super::allow;
 use super::model::{Finding, Place, Report};
 use super::units::{count, time};
 use crate::evidence::{Category, Frame, Origin};
 use crate::ids::Nanos;
 use crate::verdict::context::Context;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// How the text looks.
@@ -84,19 +86,22 @@ pub fn render(report: &Report, style: &Style) -> String {
         known(report, style, &mut out);
         return if style.unicode { out } else { ascii(&out) };
     }
-    head(report, style, &mut out);
-    for finding in &report.findings {
+    // What would fail but for `level = warn` is what that level is there to show: whole, not a line.
+    let (spared, notes): (Vec<&Finding>, Vec<&Finding>) =
+        report.notes.iter().partition(|note| note.is_spared());
+    head(report, &spared, &notes, style, &mut out);
+    for finding in report.findings.iter().chain(spared.iter().copied()) {
         out.push('\n');
         block(finding, style, &mut out);
     }
-    if !report.notes.is_empty() {
+    if !notes.is_empty() {
         out.push('\n');
     }
-    for note in report.notes.iter().take(NOTES) {
+    for note in notes.iter().take(NOTES) {
         out.push_str(&note_line(note, style));
     }
-    if report.notes.len() > NOTES {
-        let more = count((report.notes.len() - NOTES) as u64, "more note");
+    if notes.len() > NOTES {
+        let more = count((notes.len() - NOTES) as u64, "more note");
         let _ = writeln!(out, "{}: and {more}", style.paint(YELLOW, "note"));
     }
     if !report.known.is_empty() || !report.gone.is_empty() {
@@ -112,29 +117,42 @@ pub fn render(report: &Report, style: &Style) -> String {
             count(report.summary.lost, "record"),
         );
     }
-    if !report.findings.is_empty() {
-        let n = count(report.findings.len() as u64, "finding");
-        let _ = writeln!(
-            out,
-            "\n{}: {n}. `STALLHOUND=warn` reports without failing; `STALLHOUND=bless` puts what is found on the list of known findings",
-            style.paint(RED, "error"),
-        );
-        let in_library = |f: &Finding| {
-            f.allow.is_some()
-                && f.user_frame()
-                    .is_some_and(|f| f.origin == Origin::Workspace { test_code: false })
-        };
-        if report.findings.iter().any(in_library) {
-            out.push_str(
-                "       Code that is not for tests can only name `stallhound` where the package has it \
-                 under [dependencies]\n",
-            );
-        }
-    }
+    end(report, &spared, style, &mut out);
     if style.unicode {
         out
     } else {
         ascii(&out)
+    }
+}
+
+/// What comes of it, and what can be done.
+fn end(report: &Report, spared: &[&Finding], style: &Style, out: &mut String) {
+    let bless = "`STALLHOUND=bless` puts what is found on the list of known findings";
+    let _ = match (report.findings.len() as u64, spared.len() as u64) {
+        (0, 0) => return,
+        (0, n) => writeln!(
+            out,
+            "\n{}: {}, {} only because the level is warn. `STALLHOUND=deny` goes before `level = warn`; {bless}",
+            style.paint(YELLOW, "warning"),
+            count(n, "finding"),
+            if n == 1 { "which passes" } else { "which pass" },
+        ),
+        (n, _) => writeln!(
+            out,
+            "\n{}: {}. `STALLHOUND=warn` reports without failing; {bless}",
+            style.paint(RED, "error"),
+            match spared.len() {
+                0 => count(n, "finding"),
+                m => format!("{} {}, and {m} not (level = warn)", count(n, "finding"), if n == 1 { "fails" } else { "fail" }),
+            },
+        ),
+    };
+    let declared = |f: &Finding| f.allow.as_deref().is_some_and(allow::is_declaration);
+    if report.findings.iter().chain(spared.iter().copied()).any(declared) {
+        out.push_str(
+            "       An `allowance!` goes into the test code, once for each test binary: under \
+             `watch_all!`, say\n",
+        );
     }
 }
 
@@ -181,18 +199,27 @@ fn known(report: &Report, style: &Style, out: &mut String) {
     }
 }
 
-fn head(report: &Report, style: &Style, out: &mut String) {
+fn head(report: &Report, spared: &[&Finding], notes: &[&Finding], style: &Style, out: &mut String) {
     let s = &report.summary;
-    let what = match (report.findings.len(), s.tests) {
-        (0, _) => format!("no findings, {}", count(report.notes.len() as u64, "note")),
-        (n, 0) => count(n as u64, "finding"),
-        (n, tests) => format!(
-            "{} in {} of {}",
-            count(n as u64, "finding"),
-            s.guilty_tests,
-            count(tests, "test")
-        ),
+    let (failing, spared_ones) = (report.findings.len() as u64, spared.len() as u64);
+    let mut what = match failing + spared_ones {
+        0 => format!("no findings, {}", count(notes.len() as u64, "note")),
+        n => count(n, "finding"),
     };
+    if failing + spared_ones > 0 && s.tests > 0 {
+        let all = report.findings.iter().chain(spared.iter().copied());
+        let guilty: BTreeSet<&String> = all.flat_map(|f| &f.tests).collect();
+        let _ = write!(what, " in {} of {}", guilty.len(), count(s.tests, "test"));
+    }
+    match (failing, spared_ones) {
+        (_, 0) => {}
+        (0, 1) => what.push_str("; it does not fail: level = warn"),
+        (0, _) => what.push_str("; none fails: level = warn"),
+        (_, 1) => what.push_str("; 1 of them does not fail: level = warn"),
+        (_, m) => {
+            let _ = write!(what, "; {m} of them do not fail: level = warn");
+        }
+    }
     let works = |on: bool| if on { "on" } else { "OFF" };
     let mut calls = count(s.calls_in_polls, "blocking call");
     calls.push_str(" seen in polls");
@@ -211,9 +238,11 @@ fn head(report: &Report, style: &Style, out: &mut String) {
 }
 
 fn block(f: &Finding, style: &Style, out: &mut String) {
-    let word = format!("error[{}]", f.category.word());
+    let kind = if f.is_spared() { "warning" } else { "error" };
+    let colour = colour_of(f);
+    let word = format!("{kind}[{}]", f.category.word());
     let _ =
-        writeln!(out, "{}: {}", style.paint(RED, &word), style.paint(BOLD, &clean(&f.headline)));
+        writeln!(out, "{}: {}", style.paint(colour, &word), style.paint(BOLD, &clean(&f.headline)));
     let width = f.place.as_ref().map_or(2, |p| p.line.to_string().len().max(2));
     let gutter = " ".repeat(width);
     match &f.place {
@@ -261,6 +290,14 @@ fn block(f: &Finding, style: &Style, out: &mut String) {
     }
 }
 
+fn colour_of(f: &Finding) -> &'static str {
+    if f.is_spared() {
+        YELLOW
+    } else {
+        RED
+    }
+}
+
 /// The user's line, as rustc shows code.
 fn source(f: &Finding, place: &Place, gutter: &str, style: &Style, out: &mut String) {
     let bar = style.mark("│", "|");
@@ -283,7 +320,7 @@ fn source(f: &Finding, place: &Place, gutter: &str, style: &Style, out: &mut Str
         _ => String::new(),
     };
     let line = format!("{}{} {what}", " ".repeat(mark), "^".repeat(len));
-    let _ = writeln!(out, "{gutter}{bar} {}", style.paint(RED, line.trim_end()));
+    let _ = writeln!(out, "{gutter}{bar} {}", style.paint(colour_of(f), line.trim_end()));
     let _ = writeln!(out, "{gutter}{bar}");
 }
 
