@@ -68,6 +68,14 @@ impl State {
         self.scopes.get(&scope).copied().or(self.process)
     }
 
+    /// Whether any finding could fail anything, by the settings in force.
+    fn can_fail(&self) -> bool {
+        let denies = |limits: &Limits| {
+            Category::ALL.into_iter().any(|category| limits.ceiling(category) == Level::Deny)
+        };
+        self.process.iter().chain(self.scopes.values()).any(denies)
+    }
+
     fn symbolizer(&mut self) -> &mut Symbolizer {
         let packages = &self.packages;
         self.symbolizer
@@ -648,7 +656,7 @@ fn at_exit(code: i32) -> i32 {
         crate::report::gather::gather(&mut report, std::mem::take(&mut state.kept), cores());
         let style = style();
         let mut text = crate::report::text::render(&report, &style);
-        let mut failed = !report.is_clean() || known.failed;
+        let mut failed = !report.is_clean() || known.failed && state.can_fail();
         for deferred in &state.deferred {
             text.push_str(&crate::report::text::render(deferred, &style));
             failed |= !deferred.is_clean();
