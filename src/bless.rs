@@ -9,8 +9,9 @@
 use crate::__private::Settings;
 use crate::error::SettingError;
 use crate::evidence::Harness;
-use crate::known::{self, List, Run, Sightings, FILE};
+use crate::known::{self, Changes, List, Run, Sightings, FILE};
 use crate::report::model::Report;
+use crate::report::units::count;
 use crate::sys::lock;
 use std::collections::BTreeSet;
 use std::fs;
@@ -217,17 +218,23 @@ impl Ledger {
         let changes = list.bless(&self.seen, run);
         if list != before {
             replace(&path, &list.text()).map_err(|e| failed("cannot be written", e))?;
-        }
-        if list != before || changes.added + changes.removed > 0 {
-            said.push_str(&format!(
-                "stallhound: blessed: {FILE} has {} lines now, {} added, {} removed\n",
-                list.entries.len(),
-                changes.added,
-                changes.removed
-            ));
+            said.push_str(&format!("stallhound: blessed: {}\n", now(&list, changes)));
         }
         Ok(())
     }
+}
+
+/// What the file has after a bless. A line may stand for several places of one function, which
+/// reports count one by one.
+fn now(list: &List, Changes { added, changed, removed }: Changes) -> String {
+    let places: usize = list.entries.values().map(|entry| entry.lines().len().max(1)).sum();
+    let lines = list.entries.len();
+    let of = match places == lines {
+        true => String::new(),
+        false => format!(" for {}", count(places as u64, "place")),
+    };
+    let lines = count(lines as u64, "line");
+    format!("{FILE} has {lines} now{of}, {added} added, {changed} changed, {removed} removed")
 }
 
 fn read(path: &Path) -> (List, Vec<SettingError>) {

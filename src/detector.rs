@@ -52,6 +52,12 @@ struct State {
     broken: Vec<String>,
     symbolizer: Option<Symbolizer>,
     ledger: Ledger,
+    /// Calls and holds that could not be judged, in reports that are done.
+    unjudged: u64,
+    /// Somebody asked for `require`.
+    required: bool,
+    /// What was built without debug assertions: most likely by the profile `release`.
+    optimised: bool,
     /// A guarded test ran on a thread of its name: libtest's.
     libtest: bool,
 }
@@ -60,6 +66,14 @@ impl State {
     /// The settings of a scope; `None`: nobody set any.
     fn limits(&self, scope: ScopeId) -> Option<Limits> {
         self.scopes.get(&scope).copied().or(self.process)
+    }
+
+    /// Whether any finding could fail anything, by the settings in force.
+    fn can_fail(&self) -> bool {
+        let denies = |limits: &Limits| {
+            Category::ALL.into_iter().any(|category| limits.ceiling(category) == Level::Deny)
+        };
+        self.process.iter().chain(self.scopes.values()).any(denies)
     }
 
     fn symbolizer(&mut self) -> &mut Symbolizer {
@@ -270,6 +284,8 @@ pub fn unwatched<R>(f: impl FnOnce() -> R) -> R {
 impl Detector {
     fn enlist(&self, state: &mut State, request: &Request, limits: Limits) {
         state.ledger.open(&request.home);
+        state.required |= request.require;
+        state.optimised = !request.debug_assertions;
         if !state.packages.contains(&request.package) {
             state.packages.push(request.package.clone());
             state.symbolizer = None;
@@ -517,6 +533,7 @@ impl Open {
     pub fn close(self) -> Report {
         self.close_and(|detector, state, evidence| {
             let mut report = detector.judge(state, evidence);
+            state.unjudged += report.summary.unjudged;
             state.sort_out(&mut report);
             report
         })
@@ -631,6 +648,7 @@ fn at_exit(code: i32) -> i32 {
         let evidence = detector.evidence(&scopes, true);
         reentry::disarm();
         let mut report = detector.judge(&mut state, evidence);
+        state.unjudged += report.summary.unjudged;
         state.sort_out(&mut report);
         let run = detector.ran(&mut state, &report, code);
         let bless = switch() == Switch::Bless;
@@ -641,11 +659,21 @@ fn at_exit(code: i32) -> i32 {
         crate::report::gather::gather(&mut report, std::mem::take(&mut state.kept), cores());
         let style = style();
         let mut text = crate::report::text::render(&report, &style);
-        let mut failed = !report.is_clean() || known.failed;
+        let mut failed = !report.is_clean() || known.failed && state.can_fail();
         for deferred in &state.deferred {
             text.push_str(&crate::report::text::render(deferred, &style));
             failed |= !deferred.is_clean();
         }
+        let mut said = String::new();
+        if state.unjudged > 0 {
+            let text = without_symbols(state.unjudged, state.optimised);
+            if state.required {
+                state.broken.push(text);
+            } else {
+                said.push_str(&format!("stallhound: {text}\n"));
+            }
+        }
+        text.push_str(&said);
         for broken in &state.broken {
             text.push_str(&format!("stallhound: failing because of `require`: {broken}\n"));
             failed = true;
@@ -661,6 +689,16 @@ fn at_exit(code: i32) -> i32 {
             code
         }
     })
+}
+
+/// That a program without symbols was watched, and what to do.
+fn without_symbols(calls: u64, optimised: bool) -> String {
+    let profile = if optimised { "release" } else { "dev" };
+    format!(
+        "{} could not be judged: the binary has no symbols; set `strip = false` and `debug = \
+         \"line-tables-only\"` in [profile.{profile}]",
+        crate::report::units::count(calls, "call")
+    )
 }
 
 impl Detector {

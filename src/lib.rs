@@ -227,6 +227,10 @@ pub use stallhound_macros::test;
 /// `#[ignore]`, `#[should_panic]`, arguments, return values and generated names of cases stay as
 /// they are.
 ///
+/// A function that is no test is taken as well, since what `#[sqlx::test]` and its like leave of a
+/// test is a plain async function too. It is watched each time it is run, as a test would be: what
+/// it finds panics at its end. For code that is no test there is [`watch`](fn@watch).
+///
 /// # Panics
 ///
 /// As [`test`](macro@test): the test panics at its end, with its findings and no others, but never

@@ -20,7 +20,7 @@
 /// |---|---|---|
 /// | `threshold` | a duration | a hold asleep fails from this long on; 10 ms |
 /// | `busy_threshold` | a duration | a hold on a processor fails from this long on; 50 ms, four times that in a build with debug assertions |
-/// | `level` | `warn` or `deny` | `warn`: everything is said, nothing fails |
+/// | `level` | `warn` or `deny`, bare or in quotes | `warn`: everything is said, nothing fails |
 /// | `allow(…)` | categories | nothing is said of these |
 /// | `warn(…)` | categories | these are said, and fail nothing |
 /// | `deny(…)` | categories | these fail, also beside `level = warn` |

@@ -100,7 +100,10 @@ fn blessed_findings_pass_as_one_line() {
         .says_not("allow_blocking")
         .says("└ known   1d2ddfcf96cb0de9 sleep known::plain at=src/lib.rs:10 call=clock_nanosleep\n")
         .says("error: 8 findings. `STALLHOUND=warn` reports without failing; `STALLHOUND=bless`");
-    project.bless("").is_code(0).says("stallhound.known has 8 lines now, 6 added, 0 removed");
+    project
+        .bless("")
+        .is_code(0)
+        .says("stallhound.known has 8 lines now, 6 added, 2 changed, 0 removed");
     assert_eq!(project.list(), LIST);
     let written = fs::metadata(project.0.join("stallhound.known")).unwrap().modified().unwrap();
 
@@ -167,7 +170,7 @@ fn they_are_known_again_in_another_folder_on_other_lines_and_optimised() {
             .says_not("gone");
     }
     // Lines are for people: a bless writes where things are now.
-    project.bless("").is_code(0).says("8 lines now, 0 added, 0 removed");
+    project.bless("").is_code(0).says("8 lines now, 0 added, 8 changed, 0 removed");
     let list = project.list();
     let plain = list.lines().find(|l| l.contains("known::plain")).unwrap();
     assert!(plain.contains(" at=src/lib.rs:17 "), "{list}");
@@ -236,6 +239,21 @@ pub mod deep {
     }
     assert!(!list.contains("known::store::Store::save"), "it is gone: {list}");
     project.test("--test shapes --release").is_code(0).says("9 known findings");
+}
+
+#[test]
+fn a_bless_counts_what_it_changes() {
+    let project = Project::new("counts");
+    let plain = "test --test shapes -- --exact plain";
+    project.cargo("bless", plain).is_code(0).says(
+        "stallhound: blessed: stallhound.known has 1 line now, 1 added, 0 changed, 0 removed\n",
+    );
+    project.edit("src/lib.rs", "(NAP); // plain\n", "(NAP);\n    std::thread::sleep(NAP * 2);\n");
+    project
+        .cargo("bless", plain)
+        .is_code(0)
+        .says("stallhound.known has 1 line now for 2 places, 0 added, 1 changed, 0 removed\n");
+    project.cargo("", plain).is_code(0).says("stallhound: 2 known findings (stallhound.known)\n");
 }
 
 #[test]
@@ -357,6 +375,24 @@ fn a_file_that_cannot_be_read_fails_and_nothing_is_lost() {
         .says("stallhound: stallhound.known is left as it was\n")
         .says("8 findings in 8 of 8 tests");
     assert_eq!(project.read("stallhound.known"), conflict);
+
+    // Where nothing is to fail this does not either; it is said all the same.
+    project
+        .cargo("warn", "test --test shapes")
+        .is_code(0)
+        .says(&format!("stallhound: {path}:2: a conflict marker of a merge, `"));
+    project.edit("tests/shapes.rs", "watch_all!()", "watch_all!(level = warn)");
+    project.test("--test shapes").is_code(0).says(&format!("{path}:2: a conflict marker"));
+    project.edit("tests/shapes.rs", "(level = warn)", "(level = warn, deny(dns))");
+    project.test("--test shapes").is_code(101).says(&format!("{path}:2: a conflict marker"));
+    project.edit("tests/shapes.rs", "(level = warn, deny(dns))", "()");
+    fs::write(project.0.join("stallhound.known"), b"version 1\n\xff\n").unwrap();
+    project
+        .cargo("warn", "test --test shapes")
+        .is_code(0)
+        .says(&format!("stallhound: {path}: it is not UTF-8; mend it"))
+        .says("no findings, 8 notes");
+    project.test("--test shapes").is_code(101).says("8 findings in 8 of 8 tests");
 
     // The one line that is broken excuses nothing; the others do.
     let broken = LIST.replace("d4e52affc845940a sleep", "d4e52affc845940a slept");

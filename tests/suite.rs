@@ -58,6 +58,29 @@ fn without_lines_it_still_fails_and_says_how_to_get_them() {
 }
 
 #[test]
+fn a_stripped_binary_says_what_it_cannot_judge_and_fails_where_that_is_required() {
+    let dir = concat!(env!("CARGO_TARGET_TMPDIR"), "/projects-stripped");
+    let words = ["test", "--release", "--test", "attributes", "--target-dir", dir, "--", "--exact"];
+    let run = |test: &str| {
+        let mut command = cargo("suite", &[&words[..], &[test]].concat());
+        command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+        run(&mut command)
+    };
+    let why = "call could not be judged: the binary has no symbols; set `strip = false` and \
+               `debug = \"line-tables-only\"` in [profile.release]\n";
+    run("library_awaited_in_the_root")
+        .is_code(101)
+        .says("test result: ok. 1 passed")
+        .says(&format!("stallhound: failing because of `require`: 1 {why}"));
+    run("library_awaited_in_the_root_unless_it_cannot_be_told")
+        .is_code(0)
+        .says(&format!("stallhound: 1 {why}"));
+    // What tokio itself tells needs no name.
+    run("attribute_guilty").is_code(101).says("error[sleep]").says_not("could not be judged");
+    run("attribute_innocent").is_code(0).says_not("stallhound");
+}
+
+#[test]
 fn a_clean_binary_says_nothing() {
     test("clean", &[]).is_code(0).reports(0).says("test result: ok. 2 passed");
 }
@@ -90,10 +113,10 @@ fn attributes_fail_their_own_tests() {
         .says("test attribute_warned ... ok")
         .says("test not_watched ... ok")
         .says("test library_awaited_in_the_root ... FAILED")
-        .says("test result: FAILED. 3 passed; 2 failed")
+        .says("test result: FAILED. 3 passed; 3 failed")
         .says(&place());
     // Each panic has its own findings only.
-    assert_eq!(ran.stdout.matches("stallhound: 1 finding").count(), 2, "{ran}");
+    assert_eq!(ran.stdout.matches("stallhound: 1 finding").count(), 3, "{ran}");
     // At the end is only what a test that passed has to say.
     assert_eq!(ran.stderr.matches("\nstallhound: ").count(), 1, "{ran}");
     ran.says("note[sleep]: a task slept on its worker for 30 ms at src/lib.rs:7, test attribute_warned (");
@@ -108,7 +131,7 @@ fn off_and_warn_fail_nothing() {
         let noted = ran.stderr.contains("warning[sleep]");
         assert_eq!(noted, value == "warn", "{ran}");
         let ran = run(cargo("suite", &["test", "--test", "attributes"]).env("STALLHOUND", value));
-        ran.is_code(0).says("5 passed");
+        ran.is_code(0).says("6 passed");
         let said = ran.stderr.contains("note[sleep]") && ran.stderr.contains("attribute_guilty");
         assert_eq!(said, value == "warn", "{ran}");
     }

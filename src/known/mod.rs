@@ -11,7 +11,7 @@ pub mod list;
 pub mod run;
 
 pub use list::{List, FILE};
-pub use run::{Run, Sightings};
+pub use run::{Changes, Run, Sightings};
 
 #[cfg(test)]
 mod tests;

@@ -36,6 +36,8 @@ pub struct Sightings {
 pub struct Changes {
     /// Entries that were not there.
     pub added: usize,
+    /// Entries that say something else now: of more lines, other targets.
+    pub changed: usize,
     /// Entries that are not there any more.
     pub removed: usize,
 }
@@ -223,7 +225,7 @@ impl List {
     /// Takes over what a run saw, and drops what it would have seen and did not. Entries that
     /// other targets saw stay.
     pub fn bless(&mut self, seen: &Sightings, run: &Run) -> Changes {
-        let before: BTreeSet<Key> = self.entries.keys().cloned().collect();
+        let before = self.entries.clone();
         for key in self.unseen(seen, run) {
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.seen.remove(&run.target);
@@ -256,8 +258,13 @@ impl List {
             self.add(key.clone(), sighted);
         }
         Changes {
-            added: self.entries.keys().filter(|key| !before.contains(key)).count(),
-            removed: before.iter().filter(|key| !self.entries.contains_key(key)).count(),
+            added: self.entries.keys().filter(|key| !before.contains_key(key)).count(),
+            changed: self
+                .entries
+                .iter()
+                .filter(|(key, entry)| before.get(key).is_some_and(|old| old != *entry))
+                .count(),
+            removed: before.keys().filter(|key| !self.entries.contains_key(key)).count(),
         }
     }
 }

@@ -36,9 +36,11 @@ pub fn build(
     let mut runtimes = Runtimes::default();
     let mut groups: Vec<(ScopeId, Finding)> = Vec::new();
     let mut allowed = Vec::new();
+    let mut unjudged = 0;
     for call in &evidence.calls {
         let stack = names.resolve(&call.stack);
         let judgement = classify::classify_call(call, &stack, &limits(call.who.scope));
+        unjudged += if judgement.nameless { call.count } else { 0 };
         excuse(&judgement, call.count, call.total, &mut allowed);
         if judgement.level != Level::Allow {
             let finding = of_call(call, stack, judgement, names, &mut runtimes);
@@ -48,6 +50,7 @@ pub fn build(
     for hold in &evidence.holds {
         let (stack, share) = hot::heaviest(hold, names);
         let judgement = classify::classify_hold(hold, &stack, &limits(hold.who.scope));
+        unjudged += if judgement.nameless { hold.count } else { 0 };
         excuse(&judgement, hold.count, hold.total, &mut allowed);
         if judgement.level != Level::Allow {
             let finding = of_hold(hold, stack, share, judgement, names, &mut runtimes);
@@ -69,6 +72,7 @@ pub fn build(
         calls_in_polls: evidence.calls_in_polls,
         allowed: evidence.allowed + allowed.iter().map(|a| a.count).sum::<u64>(),
         lost: evidence.lost,
+        unjudged,
         interception: evidence.capabilities.interception,
         sampling: evidence.capabilities.sampling,
         schedstat: evidence.capabilities.schedstat,

@@ -80,6 +80,9 @@ pub struct Summary {
     pub allowed: u64,
     /// Records that found no room: not 0 means that the report is incomplete.
     pub lost: u64,
+    /// Calls and holds of which it cannot be told whose they are, and which are neither findings
+    /// nor excused: the program has no symbols.
+    pub unjudged: u64,
     /// Whether libc calls were seen.
     pub interception: bool,
     /// Whether threads could be sampled.

@@ -32,7 +32,9 @@ use super::context::{context, Context};
 use super::exempt;
 use super::rules::{Allowance, Grant};
 use crate::config::{Level, Limits, Rule};
-use crate::evidence::{CallEvidence, Category, HoldEvidence, Identity, Object, Origin, Stack};
+use crate::evidence::{
+    CallEvidence, Category, Frame, HoldEvidence, Identity, Object, Origin, Stack,
+};
 use crate::ids::Nanos;
 
 /// The outcome.
@@ -47,6 +49,8 @@ pub struct Judgement {
     pub measured: Nanos,
     /// What silences it; without it, it would have been noted at least.
     pub allowed_by: Option<&'static Allowance>,
+    /// It is long enough to be said, and it is not known whose it is: the program has no symbols.
+    pub nameless: bool,
 }
 
 /// The system call that locks sleep in (x86-64).
@@ -167,6 +171,7 @@ fn finish(
     stack: &Stack,
     limits: &Limits,
 ) -> Judgement {
+    let by_itself = severity(level).min(severity(limits.ceiling(category)));
     let mut reason = None;
     let mut lower = |to: Level, why: &str| {
         let lowers = severity(to) < severity(level);
@@ -217,6 +222,9 @@ fn finish(
             allowed_by = Some(allowance);
         }
     }
+    // These two are known without any name.
+    let known = matches!(context, Context::Scheduler | Context::RootMultiThread);
+    let nameless = !known && allowed_by.is_none() && is_nameless(stack);
     if !certain {
         lower(Level::Warn, "probably one poll, not certainly");
     }
@@ -225,7 +233,15 @@ fn finish(
         Level::Warn => lower(Level::Warn, "level is warn"),
         Level::Allow => lower(Level::Allow, "allowed here"),
     };
-    Judgement { level, category, context, reason, measured, allowed_by }
+    let nameless = nameless && severity(level) < by_itself;
+    Judgement { level, category, context, reason, measured, allowed_by, nameless }
+}
+
+/// Whether nothing of the program itself has a name in this stack: only system libraries have.
+fn is_nameless(stack: &Stack) -> bool {
+    let address = |f: &Frame| f.function.starts_with("0x");
+    let none = |f: &Frame| address(f) || f.origin == Origin::Foreign && f.file.is_none();
+    stack.frames.iter().any(address) && stack.frames.iter().all(none)
 }
 
 /// Whether the innermost frame of the workspace's own code is test code; `None`: there is none.
@@ -325,6 +341,35 @@ mod tests {
 
     fn level(c: &CallEvidence, s: &Stack) -> Level {
         classify_call(c, s, &LIMITS).level
+    }
+
+    #[test]
+    fn what_has_no_name_is_counted_where_that_decides() {
+        let of = |functions: &[&str]| Stack {
+            frames: functions.iter().map(|f| frame(f, Origin::Foreign)).collect(),
+            truncated: false,
+        };
+        let stripped = of(&["clock_nanosleep", "0x1234 in app", "0x5678 in app"]);
+        let limits = Limits::default_for(false);
+        let judged = |task: bool, worker: bool, stack: &Stack, limits: &Limits| {
+            let mut call = call(Category::Sleep, 30);
+            call.who.facts.task = task.then_some(TaskId(1));
+            call.who.facts.worker = worker.then_some(WorkerIndex(0));
+            call.who.facts.worker_known = true;
+            let judgement = classify_call(&call, stack, limits);
+            (judgement.level, judgement.nameless)
+        };
+        assert_eq!(judged(true, true, &stripped, &limits), (Level::Deny, false), "told by tokio");
+        assert_eq!(judged(false, true, &stripped, &limits), (Level::Warn, true));
+        assert_eq!(judged(true, false, &stripped, &limits), (Level::Allow, true));
+        assert_eq!(judged(false, false, &stripped, &limits), (Level::Allow, false), "may block");
+        let named = of(&["clock_nanosleep", "app::f", "0x5678 in libc.so.6"]);
+        let mut named = named;
+        named.frames[1].origin = Origin::Workspace { test_code: true };
+        assert_eq!(judged(false, true, &named, &limits), (Level::Warn, false));
+        let mut silent = limits;
+        silent.levels.set(Category::Sleep, Level::Allow);
+        assert_eq!(judged(false, true, &stripped, &silent), (Level::Allow, false));
     }
 
     #[test]
