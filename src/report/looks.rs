@@ -345,7 +345,7 @@ fn of_findings_that_fail_nothing() {
     let mut limits = Limits::default_for(true);
     limits.cap = Level::Warn;
     let calls = || vec![slept(), flushed(), locked()];
-    let warned = build(&evidence(calls(), vec![]), &mut Made, &|_| limits.clone(), 2);
+    let warned = build(&evidence(calls(), vec![]), &mut Made, &|_| limits, 2);
     look("spared", &warned.to_string());
     let coloured = render(&warned, &Style { colour: true, ..Style::plain() });
     assert!(coloured.contains("\x1b[1;33mwarning[sleep]") && !coloured.contains("1;31m"));
@@ -354,7 +354,7 @@ fn of_findings_that_fail_nothing() {
     let mut mixed = evidence(calls(), vec![]);
     mixed.calls[1].who.scope = ScopeId(9);
     let of = |scope| match scope {
-        ScopeId(9) => limits.clone(),
+        ScopeId(9) => limits,
         _ => Limits::default_for(true),
     };
     let text = build(&mixed, &mut Made, &of, 2).to_string();
