@@ -60,6 +60,8 @@ struct State {
     optimised: bool,
     /// A guarded test ran on a thread of its name: libtest's.
     libtest: bool,
+    /// Findings of scopes that were closed.
+    told: u64,
 }
 
 impl State {
@@ -349,13 +351,13 @@ impl Detector {
 
     /// Judges evidence: looks up names, classifies, groups.
     fn judge(&self, state: &mut State, mut evidence: Evidence) -> Report {
-        let (scopes, process) = (state.scopes.clone(), state.process);
+        let (scopes, process, libtest) = (state.scopes.clone(), state.process, state.libtest);
         let symbolizer = state.symbolizer();
         // Names cost half a second in a build without optimisation: only where there is anything
         // to name.
         let first_test = births::first_test_stack()
             .filter(|_| !(evidence.calls.is_empty() && evidence.holds.is_empty()));
-        evidence.harness = harness(symbolizer, first_test);
+        evidence.harness = if libtest { Harness::Libtest } else { harness(symbolizer, first_test) };
         let default = Limits::default_for(cfg!(debug_assertions));
         let limits = |scope| scopes.get(&scope).copied().or(process).unwrap_or(default);
         crate::report::build::build(&evidence, symbolizer, &limits, cores())
@@ -535,6 +537,7 @@ impl Open {
             let mut report = detector.judge(state, evidence);
             state.unjudged += report.summary.unjudged;
             state.sort_out(&mut report);
+            state.told += report.findings.len() as u64;
             report
         })
     }
@@ -650,6 +653,7 @@ fn at_exit(code: i32) -> i32 {
         let mut report = detector.judge(&mut state, evidence);
         state.unjudged += report.summary.unjudged;
         state.sort_out(&mut report);
+        report.summary.told = state.told;
         let run = detector.ran(&mut state, &report, code);
         let bless = switch() == Switch::Bless;
         let known = state.ledger.close(bless, &run);

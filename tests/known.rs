@@ -96,7 +96,7 @@ fn blessed_findings_pass_as_one_line() {
         .is_code(101)
         .says("8 findings in 8 of 8 tests")
         .says("├ allow   stallhound::allowance! { below = \"known::plain\", allow(sleep), reason = \"why it may block\" }\n")
-        .says("       An `allowance!` goes into the test code")
+        .says("       An `allowance!` stands beside `watch_all!` in the test code, in each test binary that needs it\n")
         .says_not("allow_blocking")
         .says("└ known   1d2ddfcf96cb0de9 sleep known::plain at=src/lib.rs:10 call=clock_nanosleep\n")
         .says("error: 8 findings. `STALLHOUND=warn` reports without failing; `STALLHOUND=bless`");
@@ -391,8 +391,10 @@ fn a_file_that_cannot_be_read_fails_and_nothing_is_lost() {
         .cargo("warn", "test --test shapes")
         .is_code(0)
         .says(&format!("stallhound: {path}: it is not UTF-8; mend it"))
-        .says("no findings, 8 notes");
-    project.test("--test shapes").is_code(101).says("8 findings in 8 of 8 tests");
+        .says("8 findings in 8 of 8 tests; none fails: level = warn")
+        .says("warning[sleep]")
+        .says_not("error[");
+    project.test("--test shapes").is_code(101).says("8 findings in 8 of 8 tests (");
 
     // The one line that is broken excuses nothing; the others do.
     let broken = LIST.replace("d4e52affc845940a sleep", "d4e52affc845940a slept");

@@ -119,8 +119,13 @@ fn attributes_fail_their_own_tests() {
     assert_eq!(ran.stdout.matches("stallhound: 1 finding").count(), 3, "{ran}");
     // At the end is only what a test that passed has to say.
     assert_eq!(ran.stderr.matches("\nstallhound: ").count(), 1, "{ran}");
-    ran.says("note[sleep]: a task slept on its worker for 30 ms at src/lib.rs:7, test attribute_warned (");
-    assert_eq!(ran.stderr.matches("note[").count(), 1, "{ran}");
+    ran.says("\nstallhound: 1 finding in 1 of 6 tests; it does not fail: level = warn (")
+        .says("\nwarning[sleep]: a task slept on its worker for 30 ms\n")
+        .says("clock_nanosleep\n")
+        .says("  ├ in      suite::refresh, on worker 0 of 1 (runtime #1)\n")
+        .says("  ├ test    attribute_warned\n");
+    assert_eq!(ran.stderr.matches("warning[").count(), 1, "{ran}");
+    assert!(!ran.stderr.contains("note["), "{ran}");
 }
 
 #[test]
@@ -132,8 +137,10 @@ fn off_and_warn_fail_nothing() {
         assert_eq!(noted, value == "warn", "{ran}");
         let ran = run(cargo("suite", &["test", "--test", "attributes"]).env("STALLHOUND", value));
         ran.is_code(0).says("6 passed");
-        let said = ran.stderr.contains("note[sleep]") && ran.stderr.contains("attribute_guilty");
+        let said = ran.stderr.contains("\nwarning[sleep]: ")
+            && ran.stderr.contains("; it does not fail: level = warn (");
         assert_eq!(said, value == "warn", "{ran}");
+        assert_eq!(ran.stderr.contains("attribute_guilty"), value == "warn", "{ran}");
     }
 }
 

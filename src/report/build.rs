@@ -69,6 +69,7 @@ pub fn build(
     let summary = Summary {
         guilty_tests: guilty.len() as u64,
         tests: if evidence.harness == Harness::Libtest { evidence.tests_seen } else { 0 },
+        told: 0,
         calls_in_polls: evidence.calls_in_polls,
         allowed: evidence.allowed + allowed.iter().map(|a| a.count).sum::<u64>(),
         lost: evidence.lost,
@@ -256,6 +257,7 @@ fn blank(stack: &Stack, judgement: Judgement, names: &mut dyn Names) -> Finding 
         workers: 0,
         runtime: None,
         context: judgement.context,
+        mixed: false,
         tests: Vec::new(),
         cost: None,
         help: String::new(),
@@ -374,10 +376,12 @@ fn merge(mut members: Vec<Finding>) -> Finding {
         })
         .collect();
     kinds.sort_by_key(|kind| kind.category != category);
+    let mixed = members.iter().any(|m| m.mixed || m.context != members[leader].context);
     let mut finding = members.swap_remove(leader);
     if finding.calls_in_poll.is_none() {
         finding.time = longest;
     }
+    finding.mixed = mixed;
     finding.kinds = kinds;
     finding.tests = tests.into_iter().collect();
     finding.count = count;
@@ -399,6 +403,7 @@ pub(super) fn finish(finding: &mut Finding, cores: u32) {
     let event = Event {
         category: finding.category,
         context: finding.context,
+        mixed: finding.mixed,
         call: finding.call,
         object: finding.object.as_deref(),
         time: finding

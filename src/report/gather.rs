@@ -34,10 +34,12 @@ fn add(findings: &mut Vec<Finding>, more: Finding, cores: u32) {
     let Some(own) = findings.iter_mut().find(same) else { return findings.push(more) };
     let (count, total) = (own.count + more.count, own.total + more.total);
     let tests: BTreeSet<String> = own.tests.drain(..).chain(more.tests.iter().cloned()).collect();
+    let mixed = own.mixed || more.mixed || own.context != more.context;
     if more.time.wall > own.time.wall {
         *own = more;
     }
     (own.count, own.total, own.tests) = (count, total, tests.into_iter().collect());
+    own.mixed = mixed;
     finish(own, cores);
 }
 
@@ -57,6 +59,7 @@ mod tests {
     use crate::evidence::Category;
     use crate::ids::Nanos;
     use crate::report::model::{Place, TimeSplit};
+    use crate::verdict::context::Context;
 
     fn note(line: u32, millis: u64, test: &str) -> Finding {
         let wall = Nanos::from_millis(millis);
@@ -73,17 +76,19 @@ mod tests {
     fn the_same_note_of_several_tests_is_one() {
         let of = |notes| Report { notes, ..Report::default() };
         let mut report = of(vec![note(3, 10, "c")]);
-        let kept = vec![
-            of(vec![note(7, 20, "b"), note(3, 40, "b")]),
-            of(vec![note(3, 30, "a"), note(3, 1, "b")]),
-        ];
+        let in_root = Finding { context: Context::RootLoop, ..note(3, 40, "b") };
+        let kept =
+            vec![of(vec![note(7, 20, "b"), in_root]), of(vec![note(3, 30, "a"), note(3, 1, "b")])];
         gather(&mut report, kept, 4);
         assert_eq!(report.notes.len(), 2);
         let (first, second) = (&report.notes[0], &report.notes[1]);
         assert_eq!((first.count, first.total), (4, Nanos::from_millis(81)));
         assert_eq!(first.time.wall, Nanos::from_millis(40));
         assert_eq!(first.tests, ["a", "b", "c"]);
-        assert!(first.headline.contains("40 ms, 4 times"), "{}", first.headline);
+        assert_eq!(
+            first.headline,
+            "a task or the root future slept on its worker for 40 ms, 4 times"
+        );
         assert_eq!((second.count, second.place.as_ref().map(|p| p.line)), (1, Some(7)));
     }
 

@@ -40,6 +40,8 @@ pub struct Event<'e> {
     pub category: Category,
     /// Where it happened, as far as tokio is concerned.
     pub context: Context,
+    /// Some of it in a task, some in a root future.
+    pub mixed: bool,
     /// The libc function.
     pub call: Option<&'static str>,
     /// What it acted on, as text.
@@ -58,7 +60,7 @@ pub struct Event<'e> {
 
 /// The headline, without a full stop.
 pub fn headline(e: &Event<'_>) -> String {
-    let who = e.context.words();
+    let who = if e.mixed { "a task or the root future" } else { e.context.words() };
     let took = time(e.time);
     let what = match (e.category, e.call) {
         (Category::Sleep, _) => "slept on its worker".to_owned(),
@@ -170,6 +172,7 @@ mod tests {
         help(&Event {
             category,
             context: Context::Task,
+            mixed: false,
             call,
             object: None,
             time: Nanos::from_millis(ms),

@@ -73,6 +73,8 @@ pub struct Summary {
     pub guilty_tests: u64,
     /// Tests seen; 0 where tests cannot be told apart.
     pub tests: u64,
+    /// Findings that tests of their own scope failed with before: they are not in this report.
+    pub told: u64,
     /// Calls that were looked at inside of polls, counted or not.
     pub calls_in_polls: u64,
     /// Calls and holds that would have been said, excused by [`crate::allow_blocking`] or by an
@@ -179,6 +181,8 @@ pub struct Finding {
     pub runtime: Option<u64>,
     /// Root future, task, …: how the context is named.
     pub context: Context,
+    /// Whether some of its occurrences were in another one.
+    pub(crate) mixed: bool,
     /// Tests in which it happened, in alphabetical order.
     pub tests: Vec<String>,
     /// `4 workers ÷ 103 ms: at most 38 such requests a second`.
@@ -291,6 +295,7 @@ impl Finding {
             workers: 0,
             runtime: None,
             context: Context::Task,
+            mixed: false,
             tests: Vec::new(),
             cost: None,
             help: String::new(),

@@ -150,8 +150,8 @@ fn end(report: &Report, spared: &[&Finding], style: &Style, out: &mut String) {
     let declared = |f: &Finding| f.allow.as_deref().is_some_and(allow::is_declaration);
     if report.findings.iter().chain(spared.iter().copied()).any(declared) {
         out.push_str(
-            "       An `allowance!` goes into the test code, once for each test binary: under \
-             `watch_all!`, say\n",
+            "       An `allowance!` stands beside `watch_all!` in the test code, in each test binary \
+             that needs it\n",
         );
     }
 }
@@ -203,6 +203,7 @@ fn head(report: &Report, spared: &[&Finding], notes: &[&Finding], style: &Style,
     let s = &report.summary;
     let (failing, spared_ones) = (report.findings.len() as u64, spared.len() as u64);
     let mut what = match failing + spared_ones {
+        0 if s.told > 0 => format!("no more findings, {}", count(notes.len() as u64, "note")),
         0 => format!("no findings, {}", count(notes.len() as u64, "note")),
         n => count(n, "finding"),
     };
@@ -460,6 +461,8 @@ fn stack(f: &Finding, gutter: &str, mark: &str, style: &Style, out: &mut String)
     };
     shown.dedup_by(|b, a| a.function == b.function && a.file == b.file && a.line == b.line);
     if !style.full_stack {
+        // The lines of an attribute, or of a closure in the function, say nothing new about it.
+        shown.dedup_by(|b, a| own && a.function == b.function && a.file == b.file);
         shown.truncate(FRAMES);
     }
     let width = shown.iter().map(|f| clean(&f.function).chars().count()).max().unwrap_or(0).min(60);
@@ -548,7 +551,8 @@ fn note_line(f: &Finding, style: &Style) -> String {
         let _ = write!(text, " in {}", clean(function));
     }
     if !f.tests.is_empty() {
-        let _ = write!(text, ", test {}", tests(&f.tests));
+        let name = if f.tests.len() == 1 { "test" } else { "tests" };
+        let _ = write!(text, ", {name} {}", tests(&f.tests));
     }
     let why = match &f.reason {
         Some(reason) => format!("not counted: {}", clean(reason)),
@@ -579,7 +583,8 @@ pub fn hold_line(f: &Finding, held: Nanos) -> String {
         (None, None) => {}
     }
     if !f.tests.is_empty() {
-        facts.push(format!("test {}", tests(&f.tests)));
+        let name = if f.tests.len() == 1 { "test" } else { "tests" };
+        facts.push(format!("{name} {}", tests(&f.tests)));
     }
     if !facts.is_empty() {
         let _ = write!(text, ": {}", facts.join(", "));
