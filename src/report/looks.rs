@@ -313,6 +313,24 @@ fn of_all_kinds_at_once() {
     let coloured = render(&report, &Style { colour: true, ..Style::plain() });
     look("colours", &coloured.replace('\x1b', "ESC"));
     assert!(!plain.contains('\x1b'));
+    // The guide explains one of them.
+    let guide = include_str!("../../docs/guide.md");
+    let (_, shown) = guide.split_once("```text\nerror[disk]").expect("the guide's example");
+    let shown = shown.split("```").next().expect("its end");
+    assert!(plain.contains(&format!("\nerror[disk]{shown}")), "docs/guide.md: {shown}");
+}
+
+/// The crate page and the guide show what is printed, and nothing else.
+#[test]
+fn of_one_finding_as_the_readme_shows_it() {
+    let mut report = report(&evidence(vec![slept()], vec![]));
+    report.findings[0].known_line = Some(
+        "22cbf294d29da4ac sleep api::handlers::slow at=src/handlers.rs:11 call=clock_nanosleep"
+            .into(),
+    );
+    let block = format!("```text\n{report}```\n");
+    let readme = include_str!("../../README.md");
+    assert!(readme.contains(&block), "README.md shows another report than\n{block}");
 }
 
 #[test]

@@ -413,7 +413,9 @@ fn times(f: &Finding) -> String {
         ]
         .into_iter()
         .filter_map(|(part, name)| {
-            Some(format!("{} {name}", time(part.filter(|p| p.0 >= 50_000)?)))
+            // What makes no difference to the sum would make it look wrong.
+            let part = part.filter(|p| p.0 >= 50_000 && p.0 * 50 >= t.wall.0)?;
+            Some(format!("{} {name}", time(part)))
         })
         .collect();
         if parts.len() > 1 {
