@@ -60,6 +60,8 @@ struct State {
     optimised: bool,
     /// A guarded test ran on a thread of its name: libtest's.
     libtest: bool,
+    /// Guarded tests that began and that can have findings.
+    guarded: u64,
     /// Findings of scopes that were closed.
     told: u64,
 }
@@ -352,6 +354,10 @@ impl Detector {
     /// Judges evidence: looks up names, classifies, groups.
     fn judge(&self, state: &mut State, mut evidence: Evidence) -> Report {
         let (scopes, process, libtest) = (state.scopes.clone(), state.process, state.libtest);
+        // Which other tests began after the first guarded one armed the process is chance.
+        if process.is_none() {
+            evidence.tests_seen = evidence.tests_seen.min(state.guarded);
+        }
         let symbolizer = state.symbolizer();
         // Names cost half a second in a build without optimisation: only where there is anything
         // to name.
@@ -468,7 +474,9 @@ pub fn open(request: &Request, covers: Covers<'_>) -> Option<Open> {
         let own_name = births::label(slot) != label::Label::NONE;
         if let Covers::Test(name) = covers {
             let own = std::thread::current().name() == name.split_once("::").map(|(_, n)| n);
-            lock(detector).libtest |= own;
+            let mut state = lock(detector);
+            state.libtest |= own;
+            state.guarded += u64::from(!off);
         }
         let (new_name, claims) = match covers {
             Covers::Test(name) => ((!own_name).then_some(name), true),

@@ -89,6 +89,8 @@
 //! brackets of each finding, [`config::Limits`] what it was held against. What each category is, why
 //! it blocks and what to write instead stands in [`categories`].
 #![warn(missing_docs)]
+// Where nothing can be watched the front ends are left, and some of the stages behind them.
+#![cfg_attr(not(stallhound_hooks), allow(dead_code))]
 
 // The modules stand in the order in which data flows. docs/architecture.md says who may import whom.
 
@@ -99,21 +101,27 @@ pub mod error;
 
 pub mod config;
 
+#[cfg(stallhound_hooks)]
 mod sys;
 
 // Written by the program's own threads.
+#[cfg(stallhound_hooks)]
 mod slots;
 
+#[cfg(stallhound_hooks)]
 mod hooks;
 
+#[cfg(stallhound_hooks)]
 mod capture;
 
 // Read by the watchdog, into plain data.
+#[cfg(stallhound_hooks)]
 mod watchdog;
 
 pub mod evidence;
 
 // At report time.
+#[cfg(stallhound_hooks)]
 mod symbolize;
 
 mod verdict;
@@ -126,11 +134,17 @@ pub use report::pages as categories;
 #[doc = include_str!("../docs/guide.md")]
 pub mod guide {}
 
+#[cfg(stallhound_hooks)]
 mod known;
 
 // The front ends: the only ones that know all stages.
+#[cfg(stallhound_hooks)]
+mod detector;
+#[cfg(not(stallhound_hooks))]
+#[path = "inert.rs"]
 mod detector;
 
+#[cfg(stallhound_hooks)]
 mod bless;
 
 pub use evidence::Category;

@@ -44,25 +44,27 @@
 ///
 /// # Limits
 ///
-/// It arms before `main`. Where that is not possible, which is everywhere but on Linux, it
-/// compiles and does nothing.
+/// It needs Linux on x86-64 with glibc, linked dynamically. Elsewhere it compiles, says so in one
+/// line, and watches nothing; with `require = true` it ends the program with code 101 instead, before
+/// any test runs.
 #[macro_export]
 macro_rules! watch_all {
     ($($arguments:tt)*) => {
         const _: () = {
             static SETTINGS: $crate::__private::Settings =
                 $crate::__private::configure! { ($crate::__private::settings!()) $($arguments)* };
-            #[cfg(target_os = "linux")]
             extern "C" fn arm() {
                 $crate::__private::arm(&SETTINGS)
             }
-            #[cfg(target_os = "linux")]
+            // Run before `main`. Where that cannot be had the arguments are checked all the same.
             #[used]
-            #[link_section = ".init_array"]
+            #[cfg_attr(
+                any(target_os = "linux", target_os = "android", target_os = "freebsd"),
+                link_section = ".init_array"
+            )]
+            #[cfg_attr(target_vendor = "apple", link_section = "__DATA,__mod_init_func")]
+            #[cfg_attr(windows, link_section = ".CRT$XCU")]
             static ARM: extern "C" fn() = arm;
-            // Elsewhere: the arguments are checked, and nothing is armed.
-            #[cfg(not(target_os = "linux"))]
-            const _: &$crate::__private::Settings = &SETTINGS;
         };
     };
 }

@@ -193,8 +193,14 @@ impl Scope {
     /// was said: see [`Outcome`].
     #[must_use]
     pub fn finish(mut self) -> Option<Failure> {
-        let open = self.open.take()?;
+        let Some(open) = self.open.take() else { return self.missing() };
         detector::unwatched(|| self.judge(open))
+    }
+
+    /// What fails a test that requires to be watched.
+    fn missing(&self) -> Option<Failure> {
+        let why = detector::broken().filter(|_| self.settings.require)?;
+        Some(Failure(format!("stallhound is required here, but: {why}")))
     }
 
     fn judge(&self, open: Open) -> Option<Failure> {
@@ -207,8 +213,9 @@ impl Scope {
             }
             return None;
         }
-        if let Some(why) = detector::broken().filter(|_| self.settings.require) {
-            return Some(Failure(format!("stallhound is required here, but: {why}")));
+        let missing = self.missing();
+        if missing.is_some() {
+            return missing;
         }
         if report.is_clean() {
             // The harness shows nobody what a passing test prints.

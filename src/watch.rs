@@ -80,7 +80,11 @@ impl<F: Future> Future for Watch<F> {
         let this = self.project();
         let (wishes, require) = (*this.wishes, *this.require);
         let open = this.open.get_or_insert_with(|| {
-            detector::open(&Request::by_hand(wishes, require), Covers::Nothing(None))
+            let open = detector::open(&Request::by_hand(wishes, require), Covers::Nothing(None));
+            if let Some(why) = detector::broken().filter(|_| require && open.is_none()) {
+                panic!("stallhound is required here, but: {why}");
+            }
+            open
         });
         let polled = {
             let _in_poll = open.as_ref().and_then(Open::enter_poll);

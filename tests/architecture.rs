@@ -23,7 +23,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 
 /// The front ends know all in-process stages.
 const FRONT_ENDS: &[&str] =
-    &["lib", "detector", "bless", "builder", "scope", "watch", "private", "macros"];
+    &["lib", "detector", "inert", "bless", "builder", "scope", "watch", "private", "macros"];
 
 /// Stages that are given texts and reports as values: they open no file and read no clock.
 const PURE: &[&str] = &["evidence", "config", "verdict", "report", "known"];
