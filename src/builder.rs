@@ -100,7 +100,7 @@ impl Builder {
         self
     }
 
-    /// Whether [`Builder::build_runtime`] fails where the detector cannot work.
+    /// Whether [`Builder::build_runtime`] and [`Builder::watch`] fail where the detector cannot work.
     pub fn require(mut self, require: bool) -> Builder {
         self.require = require;
         self
@@ -130,6 +130,11 @@ impl Builder {
     }
 
     /// Watches one future with these settings: see [`watch`](fn@crate::watch).
+    ///
+    /// # Panics
+    ///
+    /// The future does in its first poll, with [`Builder::require`] where nothing can be watched;
+    /// the message says why.
     pub fn watch<F: Future>(self, future: F) -> Watch<F> {
         Watch::new(self.wishes, self.require, future)
     }

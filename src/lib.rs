@@ -28,16 +28,17 @@
 //! - Keep it a dev-dependency. What links it has its libc calls go through it, watched or not.
 //! - Have one copy of it. `links = "stallhound"` in the manifest makes cargo refuse two versions in
 //!   one program, because they would define the same symbols.
-//! - Do not define the same libc functions in the same program, and do not link libc statically
-//!   (`-C target-feature=+crt-static`): the linker finds them twice, and says so.
+//! - Do not define the same libc functions in the same program: the linker finds them twice, and
+//!   says so.
 //! - Leave the signal `SIGURG` to it, or call the handler that you replace. One that was there
 //!   before is called for every signal that is not ours.
 //! - Keep line tables (`debug = "line-tables-only"`) in profiles whose findings should have lines.
 //!
 //! # Limits and known misses
 //!
-//! Linux on x86-64 with glibc; tokio 1.47 or newer. What works is tried when it is armed, and what
-//! does not is said once; `require = true` makes it a failure.
+//! Linux on x86-64 with glibc, linked dynamically; tokio 1.47 or newer. Elsewhere, in Miri and under a
+//! sanitizer everything compiles and nothing is watched. What works is tried when it is armed, and
+//! what does not is said once; `require = true` makes it a failure.
 //!
 //! It does not see system calls that go around libc; sleeps that its signal would cut short and that
 //! are none of the calls it defines, which it leaves alone. A poll that mixes CPU work with tokio operations that are ready at once is at most a note, since it
