@@ -62,6 +62,8 @@ struct State {
     libtest: bool,
     /// Guarded tests that began and that can have findings.
     guarded: u64,
+    /// Something was watched outside of guarded tests: how many tests did that, nobody says.
+    by_hand: bool,
     /// Findings of scopes that were closed.
     told: u64,
 }
@@ -354,9 +356,10 @@ impl Detector {
     /// Judges evidence: looks up names, classifies, groups.
     fn judge(&self, state: &mut State, mut evidence: Evidence) -> Report {
         let (scopes, process, libtest) = (state.scopes.clone(), state.process, state.libtest);
-        // Which other tests began after the first guarded one armed the process is chance.
+        // Which other tests began after the first scope armed the process is chance.
         if process.is_none() {
-            evidence.tests_seen = evidence.tests_seen.min(state.guarded);
+            let known = if state.by_hand { 0 } else { state.guarded };
+            evidence.tests_seen = evidence.tests_seen.min(known);
         }
         let symbolizer = state.symbolizer();
         // Names cost half a second in a build without optimisation: only where there is anything
@@ -467,6 +470,9 @@ pub fn open(request: &Request, covers: Covers<'_>) -> Option<Open> {
             state.limits(slot.scope()).unwrap_or(Limits::default_for(request.debug_assertions));
         let limits = base.with(&request.wishes, switch());
         detector.enlist(&mut state, request, limits);
+        if let Covers::Nothing(_) = covers {
+            state.by_hand |= !state.scopes.contains_key(&slot.scope());
+        }
         state.scopes.insert(scope, limits);
         drop(state);
         reentry::open_scope();
