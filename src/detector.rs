@@ -470,20 +470,19 @@ pub fn open(request: &Request, covers: Covers<'_>) -> Option<Open> {
             state.limits(slot.scope()).unwrap_or(Limits::default_for(request.debug_assertions));
         let limits = base.with(&request.wishes, switch());
         detector.enlist(&mut state, request, limits);
-        if let Covers::Nothing(_) = covers {
-            state.by_hand |= !state.scopes.contains_key(&slot.scope());
+        match covers {
+            Covers::Test(name) => {
+                let name = name.split_once("::").map(|(_, name)| name);
+                state.libtest |= std::thread::current().name() == name;
+                state.guarded += u64::from(!off);
+            }
+            Covers::Nothing(_) => state.by_hand |= !state.scopes.contains_key(&slot.scope()),
         }
         state.scopes.insert(scope, limits);
         drop(state);
         reentry::open_scope();
         let mut open = Open { scope, claimed: None, renamed: None };
         let own_name = births::label(slot) != label::Label::NONE;
-        if let Covers::Test(name) = covers {
-            let own = std::thread::current().name() == name.split_once("::").map(|(_, n)| n);
-            let mut state = lock(detector);
-            state.libtest |= own;
-            state.guarded += u64::from(!off);
-        }
         let (new_name, claims) = match covers {
             Covers::Test(name) => ((!own_name).then_some(name), true),
             Covers::Nothing(name) => (name, false),
